@@ -1,0 +1,95 @@
+"""Conic forms of sets, and the one place that calls Clarabel.
+
+A set in conic form is {x : exists aux with A [x; aux] + s = b, s ∈ K}. Clarabel (an interior-point solver) then
+minimises ½‖x‖²·curvature + qᵀx over it: projections of general polyhedra, support functions of intersections, proofs of
+emptiness. Accuracy about 1e-9 relative; cost: one sparse factorisation per iteration, some 10–20 iterations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+
+from epszero._types import FloatArray
+
+
+@dataclass(frozen=True)
+class ConicForm:
+    """Rows A·[x; aux] + s = b with s in the product of `cones` (Clarabel's cone objects, in row order)."""
+
+    A: Any  # scipy sparse, rows × (n + aux)
+    b: FloatArray
+    cones: tuple[Any, ...]
+    n: int  # how many columns are x; the rest are auxiliary
+
+    @staticmethod
+    def inequalities(G: Any, h: FloatArray) -> "ConicForm":
+        """G x ≤ h, rows with infinite h left out."""
+        keep = np.isfinite(h)
+        rows = sp.csr_matrix(G)[keep]
+        return ConicForm(rows, np.asarray(h)[keep], (clarabel.NonnegativeConeT(int(keep.sum())),), rows.shape[1])
+
+    @staticmethod
+    def equalities(A: Any, b: FloatArray) -> "ConicForm":
+        """A x = b."""
+        rows = sp.csr_matrix(A)
+        return ConicForm(rows, np.asarray(b), (clarabel.ZeroConeT(rows.shape[0]),), rows.shape[1])
+
+    @staticmethod
+    def second_order(A: Any, b: FloatArray) -> "ConicForm":
+        """b − A x ∈ {(t, u) : ‖u‖ ≤ t}, t first."""
+        rows = sp.csr_matrix(A)
+        return ConicForm(rows, np.asarray(b), (clarabel.SecondOrderConeT(rows.shape[0]),), rows.shape[1])
+
+    @staticmethod
+    def both(forms: "Sequence[ConicForm]") -> "ConicForm":
+        """The intersection: the same x, each form with its own auxiliary columns."""
+        n, extra = forms[0].n, [form.A.shape[1] - form.n for form in forms]
+        blocks, start = [], 0
+        for form, width in zip(forms, extra, strict=True):
+            x, aux = form.A[:, :n], form.A[:, n:]
+            left = sp.csr_matrix((form.A.shape[0], start))
+            right = sp.csr_matrix((form.A.shape[0], sum(extra) - start - width))
+            blocks.append(sp.hstack([x, left, aux, right], format="csr"))
+            start += width
+        cones = tuple(cone for form in forms for cone in form.cones)
+        return ConicForm(sp.vstack(blocks, format="csr"), np.concatenate([form.b for form in forms]), cones, n)
+
+
+@dataclass(frozen=True)
+class ConicResult:
+    """What Clarabel found: `x` is meaningful when `status` is "solved"."""
+
+    x: FloatArray
+    value: float
+    status: str  # "solved", "infeasible", "unbounded" or "failed"
+
+
+def minimise(form: ConicForm, linear: FloatArray, curvature: float = 0.0) -> ConicResult:
+    """min ½·curvature·‖x‖² + linearᵀx over the set."""
+    columns = form.A.shape[1]
+    weights = np.concatenate([np.full(form.n, curvature), np.zeros(columns - form.n)])
+    q = np.concatenate([np.asarray(linear, dtype=np.float64), np.zeros(columns - form.n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = 1e-8
+    solver = clarabel.DefaultSolver(
+        sp.diags(weights, format="csc"), q, sp.csc_matrix(form.A), form.b, list(form.cones), settings
+    )
+    answer = solver.solve()
+    name = str(answer.status)
+    status = (
+        "solved"
+        if name in ("Solved", "AlmostSolved")
+        else "infeasible"
+        if "PrimalInfeasible" in name
+        else "unbounded"
+        if "DualInfeasible" in name
+        else "failed"
+    )
+    x = np.asarray(answer.x)[: form.n]
+    return ConicResult(x, float(answer.obj_val), status)
