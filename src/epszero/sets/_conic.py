@@ -35,13 +35,13 @@ class ConicForm:
     @staticmethod
     def equalities(A: Any, b: FloatArray) -> "ConicForm":
         """A x = b."""
-        rows = sp.csr_matrix(A)
+        rows: Any = sp.csr_matrix(A)
         return ConicForm(rows, np.asarray(b), (clarabel.ZeroConeT(rows.shape[0]),), rows.shape[1])
 
     @staticmethod
     def second_order(A: Any, b: FloatArray) -> "ConicForm":
         """b − A x ∈ {(t, u) : ‖u‖ ≤ t}, t first."""
-        rows = sp.csr_matrix(A)
+        rows: Any = sp.csr_matrix(A)
         return ConicForm(rows, np.asarray(b), (clarabel.SecondOrderConeT(rows.shape[0]),), rows.shape[1])
 
     @staticmethod

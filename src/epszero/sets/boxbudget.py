@@ -2,8 +2,8 @@
 
 Projection: x = clip(v + λw, lower, upper), with λ = 0 when the clipped point keeps the budget, else the root of a
 piecewise linear equation (sets/_knapsack.py); O(n) per agent, exact to rounding. Support: the dual in the price of the
-budget is convex and piecewise linear, so its minimum is at one of n + 1 kinks; O(n²). Diameter: an upper bound, the norm
-of the ranges of the entries. Bounds, weights and budgets are numbers or arrays; leading axes are a batch (one agent each).
+budget is convex and piecewise linear, so its minimum is at one of n + 1 kinks; O(n²). Diameter: an upper bound, the
+norm of the ranges of the entries. Bounds, weights and budgets are numbers or arrays; leading axes are a batch (agents).
 """
 
 import jax
