@@ -1,5 +1,17 @@
 """epszero: zeros of sums of operators from samples, with certificates one can trust."""
 
 from epszero import functions as functions
+from epszero import oracles as oracles
 from epszero import sets as sets
 from epszero._checks import InputError as InputError
+from epszero.methods import ForwardBackward as ForwardBackward
+from epszero.problems import Inclusion as Inclusion
+from epszero.problems import Minimization as Minimization
+from epszero.problems import VariationalInequality as VariationalInequality
+from epszero.problems import declare as declare
+from epszero.samples import Samples as Samples
+from epszero.solve import Solution as Solution
+from epszero.solve import SolveError as SolveError
+from epszero.solve import Status as Status
+from epszero.solve import solve as solve
+from epszero.solve import solve_many as solve_many

@@ -1,0 +1,46 @@
+"""Arithmetic on points: a point is a pytree of arrays, and these few words are all that methods need."""
+
+import functools
+import operator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from epszero._types import Array, PyTree
+
+
+def add(u: PyTree, v: PyTree) -> PyTree:
+    """u + v."""
+    return jax.tree.map(operator.add, u, v)
+
+
+def subtract(u: PyTree, v: PyTree) -> PyTree:
+    """u − v."""
+    return jax.tree.map(operator.sub, u, v)
+
+
+def inner(u: PyTree, v: PyTree) -> Array:
+    """⟨u, v⟩ over all leaves."""
+    products = jax.tree.leaves(jax.tree.map(lambda a, b: jnp.sum(a * b), u, v))
+    return functools.reduce(operator.add, products, jnp.asarray(0.0))
+
+
+def norm(u: PyTree) -> Array:
+    """‖u‖ over all leaves."""
+    return jnp.sqrt(inner(u, u))
+
+
+def stack(trees: list[PyTree]) -> PyTree:
+    """Pytrees of equal structure as one, with a new leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def pick(tree: PyTree, index: int) -> PyTree:
+    """Entry `index` of the leading axis of every leaf."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def shapes(tree: PyTree) -> Any:
+    """The pytree of shapes, for messages."""
+    return jax.tree.map(lambda leaf: tuple(jnp.shape(leaf)), tree)

@@ -1,0 +1,5 @@
+"""Splitting methods: `init` and `step`. The loop, the stopping rule and the printing live in solve/."""
+
+from epszero.methods._base import Method as Method
+from epszero.methods._base import State as State
+from epszero.methods.forward_backward import ForwardBackward as ForwardBackward

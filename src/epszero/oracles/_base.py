@@ -1,0 +1,59 @@
+"""`Oracle`: what a user knows of B, and `Average`: the operator B̂ that a data set makes of it.
+
+An oracle wraps a plain function of (x, ξ). Averaging it over a data set gives an `Average`, a pytree whose leaves are
+all that an iteration needs of the data: the samples themselves for a general oracle, one feature vector for a
+structured one. That is the only thing a method ever sees of B, so methods are blind to how B̂ is computed.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from epszero._pytree import Node
+from epszero._types import PyTree
+
+
+class Opaque:
+    """A user's function, compared by identity: it may carry arrays, which have no one truth value."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+    def __repr__(self) -> str:
+        return getattr(self.function, "__name__", repr(self.function))
+
+
+class Average(Node):
+    """B̂: call it at x."""
+
+    @abstractmethod
+    def __call__(self, x: PyTree) -> PyTree: ...
+
+
+class Oracle(Node):
+    """O(x, ξ), or B(x) where nothing is uncertain."""
+
+    @property
+    @abstractmethod
+    def structure(self) -> str:
+        """How O depends on ξ: "known", "additive", "affine in features", "general", or "blocks"."""
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether samples are needed."""
+        return True
+
+    @abstractmethod
+    def __call__(self, x: PyTree, xi: PyTree) -> PyTree:
+        """O(x, ξ) for one ξ."""
+
+    @abstractmethod
+    def average(self, data: PyTree, x: PyTree) -> Average:
+        """B̂ for `data` (a pytree with a leading sample axis); `x` shows the shape of a point."""
+
+    @abstractmethod
+    def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> "Oracle":
+        """The oracle of `by(f)` for a linear transformation `by` of f(·, ξ), such as `jax.grad`: structure is kept."""

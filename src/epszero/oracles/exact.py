@@ -1,0 +1,47 @@
+"""B known exactly: a function of x alone (the paper's Algorithm 1)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from epszero._types import PyTree
+from epszero.oracles._base import Average, Opaque, Oracle
+
+
+class Exact(Oracle):
+    """B(x), no samples."""
+
+    static = ("function",)
+    function: Opaque
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = Opaque(function)
+
+    @property
+    def structure(self) -> str:
+        return "known"
+
+    @property
+    def uncertain(self) -> bool:
+        return False
+
+    def __call__(self, x: PyTree, xi: PyTree = None) -> PyTree:
+        return self.function(x)
+
+    def average(self, data: PyTree, x: PyTree) -> Average:
+        return Known(self.function)
+
+    def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
+        return Exact(by(self.function.function))
+
+
+class Known(Average):
+    """B itself."""
+
+    static = ("function",)
+    function: Opaque
+
+    def __init__(self, function: Opaque) -> None:
+        self.function = function
+
+    def __call__(self, x: PyTree) -> PyTree:
+        return self.function(x)

@@ -1,0 +1,90 @@
+"""Any O(x, ξ): B̂(x) = (1/s) Σ O(x, ξᵢ), summed in chunks of bounded memory.
+
+Cost O(s) per evaluation. A chunk holds so many samples that all intermediate values of O together stay near
+`CHUNK_BYTES`, which fits a processor's cache; the samples themselves are never copied.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._pytrees import add
+from epszero._types import PyTree
+from epszero.oracles._base import Average, Opaque, Oracle
+
+CHUNK_BYTES = 4 << 20
+
+
+class General(Oracle):
+    """O(x, ξ) of which nothing more is known."""
+
+    static = ("function",)
+    function: Opaque
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = Opaque(function)
+
+    @property
+    def structure(self) -> str:
+        return "general"
+
+    def __call__(self, x: PyTree, xi: PyTree) -> PyTree:
+        return self.function(x, xi)
+
+    def average(self, data: PyTree, x: PyTree) -> Average:
+        return SampleMean(self.function, data, chunk_size(self.function, data, x))
+
+    def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
+        return General(by(self.function.function))
+
+
+class SampleMean(Average):
+    """(1/s) Σ O(x, ξᵢ)."""
+
+    static = ("function", "chunk")
+    function: Opaque
+    data: PyTree  # leading axis: the samples
+    chunk: int  # how many samples are evaluated at once
+
+    def __init__(self, function: Opaque, data: PyTree, chunk: int) -> None:
+        self.function = function
+        self.data = data
+        self.chunk = chunk
+
+    def __call__(self, x: PyTree) -> PyTree:
+        s = sample_count(self.data)
+        whole, rest = divmod(s, self.chunk)
+
+        def total(start: Any, size: int) -> PyTree:
+            rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, size), self.data)
+            values = jax.vmap(self.function, in_axes=(None, 0))(x, rows)
+            return jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), values)
+
+        sums = total(0, self.chunk)
+        if whole > 1:
+            sums = jax.lax.fori_loop(1, whole, lambda i, so_far: add(so_far, total(i * self.chunk, self.chunk)), sums)
+        if rest:
+            sums = add(sums, total(whole * self.chunk, rest))
+        return jax.tree.map(lambda leaf: leaf / s, sums)
+
+
+def sample_count(data: PyTree) -> int:
+    """s, the length of the leading axis."""
+    return int(jax.tree.leaves(data)[0].shape[0])
+
+
+def chunk_size(function: Opaque, data: PyTree, x: PyTree) -> int:
+    """How many samples to evaluate at once: all intermediate values of O for them fill about CHUNK_BYTES."""
+    row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
+    traced = jax.make_jaxpr(function)(x, row)
+    values = [variable.aval for equation in traced.jaxpr.eqns for variable in equation.outvars]
+    per_sample = sum(_bytes(value) for value in values) + sum(_bytes(leaf) for leaf in jax.tree.leaves(row))
+    return int(np.clip(CHUNK_BYTES // max(per_sample, 1), 1, sample_count(data)))
+
+
+def _bytes(value: Any) -> int:
+    shape = cast("tuple[int, ...]", getattr(value, "shape", ()))
+    return 8 * int(np.prod(shape, dtype=np.int64))

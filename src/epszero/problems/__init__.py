@@ -1,0 +1,8 @@
+"""Problems as people state them; all become one `Inclusion`."""
+
+from epszero.problems._base import Problem as Problem
+from epszero.problems.declared import Declared as Declared
+from epszero.problems.declared import declare as declare
+from epszero.problems.inclusion import Inclusion as Inclusion
+from epszero.problems.minimization import Minimization as Minimization
+from epszero.problems.variational import VariationalInequality as VariationalInequality

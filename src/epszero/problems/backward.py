@@ -1,0 +1,148 @@
+"""`Backward`: A on pytrees. Its parts are sets, functions or resolvents, nested like x or like a prefix of x.
+
+A set C stands for its normal cone, whose resolvent is the projection on C; a function g for its subdifferential, whose
+resolvent is prox_{γg}; any other object with `resolvent(v, step)` for the maximally monotone operator it belongs to.
+A part above an array with leading axes acts on each row: it is the same A for every agent, or a batch of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import epszero.sets as _s  # TEMP
+from epszero._checks import real_array, refuse
+from epszero._pytree import Node
+from epszero._pytrees import add, norm, subtract
+from epszero._shaped import Shaped
+from epszero._types import PyTree
+from epszero.functions import Function, SeparableSum
+from epszero.sets import Set
+
+Product = getattr(_s, "Product", ())
+
+
+class Backward(Node):
+    """A, ready for `resolvent`, for membership of its domain and for membership z ∈ A(x)."""
+
+    parts: PyTree
+
+    def __init__(self, argument: str, given: Any) -> None:
+        self.parts = _unpacked_tree(argument, given)
+        if not jax.tree.leaves(self.parts, is_leaf=is_part):
+            refuse(argument, "has no set or function in it", "Pass a set, a function, or a list of them, one per block")
+
+    def __repr__(self) -> str:
+        return repr(self.parts)
+
+    def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
+        """(Id + Γ A)⁻¹ v, with one step for all or steps nested like v."""
+        if is_one_step(step):
+            return self._each(lambda part, leaf: _resolve(part, leaf, step), v)
+        return self._each(_resolve, v, step)
+
+    def in_domain(self, x: PyTree) -> bool:
+        """Whether every block of x lies in the domain of its part (always true for a bare resolvent)."""
+        return all(jax.tree.leaves(self._each(_inside, x)))
+
+    def gap(self, x: PyTree, z: PyTree) -> float:
+        """How far z is from A(x): Σ σ_C(z) − ⟨z, x⟩ or g(x) + g*(z) − ⟨z, x⟩. For x in the domain, 0 iff z ∈ A(x)."""
+        return sum(jax.tree.leaves(self._each(_membership_gap, x, z)))
+
+    def start(self) -> PyTree:
+        """A point of the domain, where the parts fix the shapes; None for a part that does not."""
+        return jax.tree.map(_start, self.parts, is_leaf=is_part)
+
+    def check_shapes(self, argument: str, x: PyTree) -> None:
+        """Refuse, in a sentence, an x that the parts do not fit."""
+        self._each(lambda part, leaf: _check_leaf(argument, part, leaf), x)
+
+    def as_point(self, argument: str, x: Any) -> PyTree:
+        """x with every leaf a float64 array, nested as the parts ask: a list of numbers under one part is a vector."""
+        structure = jax.tree.structure(self.parts, is_leaf=is_part)
+        try:
+            below = structure.flatten_up_to(x)
+        except ValueError as error:
+            refuse(argument, f"must be nested like A, that is {structure}, but {error}", "Give one array per block")
+        return jax.tree.unflatten(structure, [_as_arrays(argument, tree) for tree in below])
+
+    def _each(self, function: Callable[..., Any], *trees: PyTree) -> PyTree:
+        """`function(part, leaf, …)` for every leaf below a set or function, and for all that is below a resolvent."""
+
+        def below(part: Any, *leaves: PyTree) -> PyTree:
+            if not isinstance(part, Set | Function):
+                return function(part, *leaves)
+            return jax.tree.map(lambda *leaf: function(part, *leaf), *leaves)
+
+        return jax.tree.map(below, self.parts, *trees, is_leaf=is_part)
+
+
+def is_part(node: Any) -> bool:
+    """Whether a node of the tree is a set, a function or a resolvent."""
+    return isinstance(node, Set | Function) or callable(getattr(node, "resolvent", None))
+
+
+def is_one_step(step: PyTree) -> bool:
+    """Whether `step` is one number."""
+    return jax.tree.structure(step) == jax.tree.structure(0) and jnp.ndim(step) == 0
+
+
+def _unpacked(argument: str, part: Any) -> PyTree:
+    """A part as it is; a product of sets or a separable sum of functions as the tree of its members."""
+    if isinstance(part, Product):
+        return _unpacked_tree(argument, part.sets)
+    if isinstance(part, SeparableSum):
+        return _unpacked_tree(argument, part.functions)
+    if not is_part(part):
+        refuse(
+            argument,
+            f"must be a set, a function or an object with resolvent(v, step), but it is a {type(part).__name__}",
+            "Pass something from ez.sets or ez.functions, or a list of such, one per block",
+        )
+    return part
+
+
+def _unpacked_tree(argument: str, tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda part: _unpacked(argument, part), tree, is_leaf=is_part)
+
+
+def _resolve(part: Any, v: PyTree, step: Any) -> Any:
+    if isinstance(part, Set | Function):
+        rows = jnp.reshape(v, (1,)) if jnp.ndim(v) == 0 else v
+        answer = part.project(rows) if isinstance(part, Set) else part.prox(rows, step)
+        return jnp.reshape(answer, jnp.shape(v))
+    return part.resolvent(v, step)
+
+
+def _inside(part: Any, x: PyTree) -> bool:
+    if isinstance(part, Set):
+        return bool(np.all(part.contains(np.atleast_1d(x))))
+    return bool(np.all(part(np.atleast_1d(x)) < np.inf)) if isinstance(part, Function) else True
+
+
+def _membership_gap(part: Any, x: PyTree, z: PyTree) -> float:
+    if not isinstance(part, Set | Function):  # z ∈ A(x) exactly when J_A(x + z) = x
+        return float(norm(subtract(part.resolvent(add(x, z), jnp.asarray(1.0)), x)))
+    x, z = np.atleast_1d(x), np.atleast_1d(z)
+    fenchel = part.support(z) if isinstance(part, Set) else part(x) + part.conjugate(z)
+    return float(np.sum(fenchel) - np.sum(x * z))
+
+
+def _start(part: Any) -> Any:
+    if not isinstance(part, Set | Function) or part.point_shape is None:
+        return None
+    return part.point() if isinstance(part, Set) else part.prox(np.zeros(part.batch_shape + part.point_shape))
+
+
+def _check_leaf(argument: str, part: Any, leaf: Any) -> None:
+    if isinstance(part, Shaped):
+        part.check_shape(argument, np.shape(leaf) or (1,))
+
+
+def _as_arrays(argument: str, tree: Any) -> PyTree:
+    """A pytree of arrays; nested lists of plain numbers are one array."""
+    numbers = isinstance(tree, list | tuple) and all(isinstance(leaf, int | float) for leaf in jax.tree.leaves(tree))
+    leaves = real_array(argument, tree) if numbers else tree
+    return jax.tree.map(lambda leaf: real_array(argument, leaf), leaves)

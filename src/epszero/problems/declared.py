@@ -1,0 +1,31 @@
+"""What a user knows of B and vouches for. Nothing here is checked beyond consistency: it is the user's word."""
+
+from dataclasses import dataclass
+
+from epszero._checks import known_arguments, positive, refuse
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Constants of B and of every O(·, ξ) on the domain of A, None where nothing is said."""
+
+    mu: float | None = None  # strong monotonicity: ⟨B(x) − B(y), x − y⟩ ≥ μ‖x − y‖²
+    kappa: float | None = None  # Lipschitz: ‖B(x) − B(y)‖ ≤ κ‖x − y‖
+    theta: float | None = None  # cocoercivity: ⟨B(x) − B(y), x − y⟩ ≥ θ‖B(x) − B(y)‖²
+
+
+@known_arguments
+def declare(*, mu: float | None = None, kappa: float | None = None, theta: float | None = None) -> Declared:
+    """Constants that you vouch for: strong monotonicity μ, Lipschitz κ, cocoercivity θ of every O(·, ξ) on dom A."""
+    given = {name: value for name, value in (("mu", mu), ("kappa", kappa), ("theta", theta)) if value is not None}
+    values = {name: float(positive(name, value)) for name, value in given.items()}
+    m, k, t = values.get("mu"), values.get("kappa"), values.get("theta")
+    if m is not None and k is not None and m > k:
+        refuse(
+            "mu, kappa",
+            f"strong monotonicity never exceeds the Lipschitz constant, but mu = {m:g} > kappa = {k:g}",
+            "Exchange or correct them",
+        )
+    if m is not None and t is not None and m * t > 1 + 1e-12:
+        refuse("mu, theta", f"mu · theta ≤ 1 for every operator, but {m:g} · {t:g} = {m * t:g}", "Correct one of them")
+    return Declared(m, k, t)

@@ -1,0 +1,107 @@
+"""The loop, compiled: steps until the next stop, or until the run is over."""
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._pytrees import norm
+from epszero._types import Array, PyTree
+from epszero.methods import Method, State
+from epszero.oracles import Average
+from epszero.problems.backward import Backward
+
+RUNNING, CONVERGED, DIVERGED, STALLED, NOT_FINITE, STUCK = range(6)
+
+STOPS = 16  # how many iterations at which to look one compiled call takes
+FIRST_BLOCK = 1_000_000  # numbers that the first call may touch, before its speed is known
+BLINK = 0.2  # seconds that one call may last, so that the keyboard and the progress bar are heard
+GROWTH = 1e8  # a residual this many times the first one has diverged
+PATIENCE = 1000  # steps, and a quarter of all taken, without a new least residual: it has stalled
+
+
+class Run(NamedTuple):
+    """A state on its way."""
+
+    state: State
+    code: Array  # RUNNING, or how it ended
+    scale: Array  # the size of the residual at the start
+    least: Array  # the least residual so far
+    when: Array  # the step that reached it
+    tol: Array  # stop when the residual is this small; negative: never
+
+
+def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: float | None) -> Run:
+    """The run before its first step. `tol=None` means 1e-9·max(1, ‖B̂(x⁰)‖)."""
+    state = method.init(A, B, x)
+    size = norm(state.Bx)
+    limit = 1e-9 * jnp.maximum(1.0, size) if tol is None else jnp.asarray(tol)
+    return Run(state, jnp.asarray(RUNNING), size, jnp.asarray(jnp.inf), jnp.asarray(0), limit)
+
+
+def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> tuple[Run, Array]:
+    """Run to each stop in turn (a number of steps taken), and report the residual there."""
+
+    def one(run: Run) -> Run:
+        state = method.step(A, B, run.state)
+        residual = state.residual
+        scale = jnp.where(run.state.k == 0, jnp.maximum(run.scale, residual), run.scale)
+        better = residual < run.least
+        least, when = jnp.where(better, residual, run.least), jnp.where(better, state.k, run.when)
+        in_vain = (run.tol >= 0) & (state.k - when > PATIENCE + state.k // 4)
+        code = jnp.where(in_vain, STALLED, RUNNING)
+        code = jnp.where(residual > GROWTH * scale, DIVERGED, code)
+        code = jnp.where(state.stuck, STUCK, code)
+        code = jnp.where(residual <= run.tol, CONVERGED, code)
+        code = jnp.where(jnp.isfinite(residual), code, NOT_FINITE)
+        return Run(state, code, scale, least, when, run.tol)
+
+    def to(run: Run, stop: Array) -> tuple[Run, Array]:
+        run = jax.lax.while_loop(lambda r: (r.state.k < stop) & (r.code == RUNNING), one, run)
+        return run, run.state.residual
+
+    return jax.lax.scan(to, run, stops)
+
+
+begin_one = eqx.filter_jit(begin)
+advance_one = eqx.filter_jit(advance)
+begin_many = eqx.filter_jit(eqx.filter_vmap(begin, in_axes=(None, None, 0, None, None)))
+advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(None, None, 0, 0, None)))
+
+
+class Drive:
+    """Calls `advance` block by block: each as long as a blink, each ending where the trace wants to look."""
+
+    def __init__(self, total: int, looks: Sequence[int]) -> None:
+        self.total = total  # steps to take at most
+        self.looks = sorted({look for look in looks if 0 < look <= total} | {total})
+        self.seen: list[int] = []  # steps at which the residual was reported
+        self.residuals: list[Any] = []
+
+    def run(self, advance: Callable[[Run, Any], tuple[Run, Array]], run: Run, report: Callable[[Run], None]) -> Run:
+        """Until every run is over or all steps are taken. What was reached is kept in `self.latest` throughout."""
+        done = 0
+        self.latest = run
+        block = int(np.clip(FIRST_BLOCK // sum(np.size(leaf) for leaf in jax.tree.leaves(run)), 1, 1024))
+        while done < self.total:
+            started = perf_counter()
+            stops = self._stops(done, min(done + block, self.total))
+            run, residuals = advance(run, np.asarray(stops + stops[-1:] * (STOPS - len(stops))))
+            over = not bool(np.any(np.asarray(run.code) == RUNNING))
+            self.latest, done = run, stops[-1]
+            self.seen += stops
+            self.residuals += list(np.asarray(residuals)[..., : len(stops)].T)
+            report(run)
+            if over:
+                break
+            elapsed = perf_counter() - started
+            block = int(np.clip(block * BLINK / elapsed, 1, 8 * block))
+        return run
+
+    def _stops(self, done: int, until: int) -> list[int]:
+        between = [look for look in self.looks if done < look < until][: STOPS - 1]
+        return [*between, until] if len(between) < STOPS - 1 else between

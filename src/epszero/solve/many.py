@@ -1,0 +1,79 @@
+"""`solve_many`: many data sets, one compiled run.
+
+The averages B̂ of all trials are stacked along a new axis and the loop is vmapped over it. Every trial keeps its own
+status: one that ends, well or badly, waits unchanged while the others go on.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from epszero._checks import known_arguments, refuse
+from epszero._double import to_numpy
+from epszero._pytrees import pick, stack
+from epszero._types import PyTree
+from epszero.methods import Method
+from epszero.oracles import Average
+from epszero.problems import Problem
+from epszero.solve.loop import Drive, advance_many, begin_many
+from epszero.solve.progress import checked_progress, reporting
+from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
+from epszero.solve.solution import Solution
+from epszero.solve.solve import Plan
+
+
+@known_arguments
+def solve_many(  # noqa: PLR0913  (the arguments of solve)
+    problem: Problem,
+    many_samples: Sequence[Any],
+    method: Method | None = None,
+    *,
+    x0: PyTree = None,
+    iterations: int | None = None,
+    tol: float | None = None,
+    progress: Any = None,
+    trace: int | Iterable[int] | None = None,
+) -> list[Solution]:
+    """`solve` for each data set, in one vmapped run: a list of solutions in the same order.
+
+    Nothing is raised for a trial that fails: its `status` says so, and the others are not touched by it.
+    The arguments are those of `solve`; x0 is shared.
+    """
+    plan = Plan(problem, method, iterations, tol, trace)
+    checked_progress(progress)
+    if not isinstance(many_samples, list | tuple) or not many_samples:
+        refuse("many_samples", "must be a list with at least one data set", "Pass [samples_1, samples_2, ...]")
+    trials = [checked_samples(problem, samples) for samples in many_samples]
+    if not problem.oracle.uncertain:
+        refuse("many_samples", "are given, but nothing in the problem depends on them", "Use ez.solve")
+    with jax.enable_x64(True):
+        x, notes = starting_point(problem, trials[0], x0)
+        notes += sorted({note for data in trials for note in check_oracle(problem, data, x)})
+        settled = plan.method.prepared(problem, x)
+        averages = [averaged(problem, data, x) for data in trials]
+        solutions: dict[int, Solution] = {}
+        with reporting(progress, plan.steps, f"{len(trials)} trials, {settled.description}") as report:
+            for group in _alike(averages):
+                B = stack([averages[i] for i in group])
+                drive = Drive(plan.steps, plan.looks)
+                drive.run(
+                    lambda run, stops, B=B: advance_many(settled, problem.A, B, run, stops),
+                    begin_many(settled, problem.A, B, x, plan.tol),
+                    lambda run: report(int(np.max(run.state.k)), float(np.nanmax(run.state.residual))),
+                )  # fmt: skip
+                run = to_numpy(drive.latest)
+                for place, i in enumerate(group):
+                    residuals = [(look, float(r[place])) for look, r in zip(drive.seen, drive.residuals, strict=True)]
+                    solutions[i] = plan.finished(pick(run, place), residuals, settled, notes, trials[i])
+    return [solutions[i] for i in range(len(trials))]
+
+
+def _alike(averages: list[Average]) -> list[list[int]]:
+    """Trials whose averages have the same shapes, and so can be stacked, together."""
+    groups: dict[str, list[int]] = {}
+    for i, average in enumerate(averages):
+        leaves, structure = jax.tree.flatten(average)
+        groups.setdefault(f"{structure} {[np.shape(leaf) for leaf in leaves]}", []).append(i)
+    return list(groups.values())

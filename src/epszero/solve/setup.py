@@ -1,0 +1,142 @@
+"""Everything that is looked at before the first iteration: data, starting point, shapes."""
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._checks import InputError, refuse
+from epszero._pytrees import norm, shapes, subtract
+from epszero._shaped import Shaped
+from epszero._types import PyTree
+from epszero.oracles import Average, Blocks, Oracle, OwnData
+from epszero.problems import Problem
+from epszero.problems.backward import is_part
+from epszero.samples import Samples
+
+MOST_GUESSED = 64  # dimensions tried when neither the set nor x0 says how long x is
+
+
+def checked_samples(problem: Problem, samples: Any) -> Samples | list[Samples] | None:
+    """The samples that the oracle needs: none, one data set, or one per block."""
+    oracle = problem.oracle
+    if not oracle.uncertain:
+        if samples is not None:
+            refuse("samples", "are given, but nothing in the problem depends on them: its function takes x alone",
+                   "Leave samples out, or write the function as f(x, xi)")  # fmt: skip
+        return None
+    if samples is None:
+        refuse("samples", "are needed: the problem's function takes a sample as its second argument",
+               "Pass ez.Samples(values)")  # fmt: skip
+    if isinstance(samples, list | tuple) and any(isinstance(one, Samples) for one in samples):
+        return _one_per_block(oracle, list(samples))
+    return samples if isinstance(samples, Samples) else Samples(samples)
+
+
+def averaged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> Average:
+    """B̂, from data that has been checked."""
+    data = OwnData(one.values for one in samples) if isinstance(samples, list) else samples and samples.values
+    return problem.oracle.average(data, x)
+
+
+def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0: Any) -> tuple[PyTree, list[str]]:
+    """x⁰ in the domain of A, and a note where it had to be moved there."""
+    if x0 is None:
+        x0 = _open_start(problem, samples)
+    x = problem.A.as_point("x0", x0)
+    problem.A.check_shapes("x0", x)
+    if problem.A.in_domain(x):
+        return x, []
+    inside = jax.tree.map(np.asarray, problem.A.resolvent(x, jnp.asarray(1.0)))
+    moved = float(norm(subtract(x, inside)))
+    return inside, [f"x0 was outside the domain and was projected on it (moved by {moved:.3g})."]
+
+
+def _one_per_block(oracle: Oracle, samples: list[Any]) -> list[Samples]:
+    if not isinstance(oracle, Blocks):
+        refuse("samples", "one data set per block needs a problem defined by blocks, that is, a list of functions",
+               "Pass one Samples, or give one function per block")  # fmt: skip
+    if len(samples) != len(oracle.leaves):
+        refuse("samples", f"{len(samples)} data sets for {len(oracle.leaves)} blocks", "Give one per block, in order")
+    if not all(isinstance(one, Samples) for one in samples):
+        refuse("samples", "in a list must all be ez.Samples", "Wrap each data set in ez.Samples")
+    return samples
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+_checked: "WeakKeyDictionary[Problem, dict[Any, list[str]]]" = WeakKeyDictionary()
+
+
+def check_oracle(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> list[str]:
+    """Trace O once at x and one sample: it must return something like x. Gives notes; remembered per shape."""
+    rows = [_row(one) for one in samples] if isinstance(samples, list) else _row(samples)
+    leaves, structure = jax.tree.flatten((x, rows))
+    key = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+    seen = _checked.setdefault(problem, {})
+    if key not in seen:
+        seen[key] = _trace(problem, x, rows, one_each=isinstance(samples, list))
+    return seen[key]
+
+
+def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[str]:
+    name, oracle = problem.uncertain_side, problem.oracle
+    where = f"x of shape {shapes(x)}" + (f" and a sample of shape {shapes(rows)}" if oracle.uncertain else "")
+    tracer = jax.make_jaxpr(lambda x, row: oracle(x, OwnData(row) if one_each else row), return_shape=True)
+    try:
+        traced, returned = tracer(x, rows)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{name}: cannot be evaluated at {where}: {str(error).splitlines()[0]} "
+            "Make the dimensions of the function, the set, x0 and the samples agree, and compute with jax.numpy."
+        ) from error
+    if jax.tree.structure(returned) != jax.tree.structure(x) or shapes(returned) != shapes(x):
+        refuse(
+            name,
+            f"must return a value shaped like x, {shapes(x)}, but at {where} it returns {shapes(returned)}",
+            "Return one number per entry of x",
+        )
+    if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(returned)):
+        refuse(name, "must return real numbers", "Return a float array")
+    single = any(getattr(constant, "dtype", None) == jnp.float32 for constant in traced.consts)
+    note = f"{name} holds float32 arrays, exact to 1e-7 only: build its constants with NumPy instead of jax.numpy."
+    return [note] if single else []
+
+
+def _row(samples: Samples | None) -> PyTree:
+    if samples is None:
+        return ()
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), samples.values)
+
+
+def _open_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyTree:
+    """A start from the shapes that A knows; from the one dimension at which the oracle makes sense where A is open."""
+    start = problem.A.start()
+    parts = jax.tree.leaves(problem.A.parts, is_leaf=is_part)
+    if all(leaf is not None for leaf in jax.tree.leaves(start, is_leaf=lambda leaf: leaf is None)):
+        return start
+    sizes: list[int] = []
+    if len(parts) == 1 and isinstance(parts[0], Shaped):
+        width = [leaf.shape[-1] for leaf in jax.tree.leaves(samples.values)] if isinstance(samples, Samples) else []
+        lengths = {*range(1, MOST_GUESSED + 1), *width}
+        sizes = [n for n in lengths if _fits(problem, samples, (*parts[0].batch_shape, n))]
+    if len(sizes) != 1:
+        refuse(
+            "x0",
+            "A fits vectors of any length and the oracle does not settle it either, so the dimension of x is open",
+            "Pass x0, or dim= to the set",
+        )
+    return jnp.zeros((*parts[0].batch_shape, *sizes))
+
+
+def _fits(problem: Problem, samples: Samples | list[Samples] | None, shape: tuple[int, ...]) -> bool:
+    try:
+        problem.A.check_shapes("x0", np.zeros(shape))
+        check_oracle(problem, samples, np.zeros(shape))
+    except InputError:
+        return False
+    return True

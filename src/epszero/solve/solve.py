@@ -1,0 +1,154 @@
+"""`solve`: from a problem and samples to a solution."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+from epszero._checks import count, known_arguments, positive, refuse
+from epszero._double import to_numpy
+from epszero._types import PyTree
+from epszero.methods import ForwardBackward, Method
+from epszero.problems import Problem
+from epszero.samples import Samples
+from epszero.solve.loop import CONVERGED, DIVERGED, NOT_FINITE, STALLED, STUCK, Drive, Run, advance_one, begin_one
+from epszero.solve.progress import checked_progress, reporting
+from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
+from epszero.solve.solution import Solution, Trace
+from epszero.solve.status import SolveError, Status
+
+MOST_ITERATIONS = 1_000_000  # where the user sets none
+HOLDOUT_SEED = 0  # which samples are kept aside must not depend on their values
+
+ENDINGS = {CONVERGED: Status.CONVERGED, DIVERGED: Status.DIVERGED, STALLED: Status.STALLED,
+           NOT_FINITE: Status.NOT_FINITE, STUCK: Status.STALLED}  # fmt: skip
+STUCK_NOTE = (
+    "Backtracking cut the step to nothing: B does not look cocoercive along the path (a rotation, or not monotone). "
+    "Declare constants with ez.declare, give a step, or use a method for merely monotone operators."
+)
+
+
+@known_arguments
+def solve(  # noqa: PLR0913  (fixed by DESIGN)
+    problem: Problem,
+    samples: Any = None,
+    method: Method | None = None,
+    *,
+    x0: PyTree = None,
+    iterations: int | None = None,
+    tol: float | None = None,
+    holdout: float | None = None,
+    progress: Any = None,
+    trace: int | Iterable[int] | None = None,
+    throw: bool = True,
+) -> Solution:
+    """Find x ∈ dom A and z ∈ A(x) with z + B̂(x) ≈ 0, B̂ the average of the problem's oracle over `samples`.
+
+    `iterations=K` takes the steps k = 0, …, K and returns x^{K+1}, the paper's output; `tol` stops as soon as the
+    residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·max(1, ‖B̂(x⁰)‖). `holdout=0.3` keeps 30 % of the
+    samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to record the residual (a list, or
+    every n-th); by default 1, 2, …, 10, 20, …, 100, 200, …. `progress=True` shows a bar; a function is called with
+    (k, residual).
+    A run that does not reach `tol` raises `SolveError`, which carries the solution; `throw=False` returns it instead.
+    Ctrl-C returns the last point reached.
+    """
+    plan = Plan(problem, method, iterations, tol, trace)
+    checked_progress(progress)
+    data = checked_samples(problem, samples)
+    data, kept = _kept_aside(data, holdout)
+    with jax.enable_x64(True):
+        x, notes = starting_point(problem, data, x0)
+        notes = notes + check_oracle(problem, data, x)
+        settled = plan.method.prepared(problem, x)
+        B = averaged(problem, data, x)
+        run = begin_one(settled, problem.A, B, x, plan.tol)
+        drive = Drive(plan.steps, plan.looks)
+        interrupted = False
+        with reporting(progress, plan.steps, settled.description) as report:
+            try:
+                drive.run(
+                    lambda run, stops: advance_one(settled, problem.A, B, run, stops), run,
+                    lambda run: report(int(run.state.k), float(run.state.residual)),
+                )  # fmt: skip
+            except KeyboardInterrupt:
+                if int(drive.latest.state.k) == 0:
+                    raise
+                interrupted = True
+        run = to_numpy(drive.latest)
+        residuals = [(look, float(r)) for look, r in zip(drive.seen, drive.residuals, strict=True)]
+    solution = plan.finished(run, residuals, settled, notes, data, interrupted, kept)
+    return plan.answer(solution, throw)
+
+
+class Plan:
+    """What was asked for: checked before anything is computed."""
+
+    def __init__(self, problem: Any, method: Any, iterations: Any, tol: Any, trace: Any) -> None:
+        if not isinstance(problem, Problem):
+            refuse("problem", f"must be a problem such as ez.Inclusion, but it is a {type(problem).__name__}",
+                   "Build one from your functions and sets")  # fmt: skip
+        if not (method is None or isinstance(method, Method)):
+            refuse("method", f"must be a method such as ez.ForwardBackward(), but it is {method!r}",
+                   "Pass an object of that kind, or leave it out")  # fmt: skip
+        self.problem: Problem = problem
+        self.method: Method = method or ForwardBackward()
+        self.wants_tol = tol is not None or iterations is None
+        self.steps = 1 + (MOST_ITERATIONS if iterations is None else count("iterations", iterations))
+        self.tol = None if tol is None else float(positive("tol", tol, strict=False))
+        if not self.wants_tol:
+            self.tol = -1.0
+        self.traced = _looks(trace, self.steps)
+        self.looks = [k + 1 for k in self.traced]
+
+    def finished(
+        self, run: Run, residuals: list[tuple[int, float]], settled: Method, notes: list[str], data: Any,
+        interrupted: bool = False, kept: Samples | None = None,
+    ) -> Solution:  # fmt: skip
+        """The solution that a run ended with."""
+        state, code = run.state, int(run.code)
+        last = int(state.k)
+        wanted = {look for look in self.looks if look < last}
+        kept_looks = [(look, r) for look, r in residuals if look in wanted] + [(last, float(state.residual))]
+        trace = Trace(np.array([look - 1 for look, _ in kept_looks]), np.array([r for _, r in kept_looks]))
+        unfinished = Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP
+        with jax.enable_x64(True):
+            step = to_numpy(settled.last_step(state))
+        return Solution(
+            x=state.x if state.point is None else state.point,
+            z=state.z, residual=float(state.residual), iterations=last - 1,
+            status=ENDINGS.get(code, unfinished), notes=(*notes, *([STUCK_NOTE] if code == STUCK else [])),
+            trace=trace, step=step, problem=self.problem, samples=data, method=settled, holdout=kept,
+        )  # fmt: skip
+
+    def answer(self, solution: Solution, throw: bool) -> Solution:
+        """The solution, or an error that carries it where the run did not end as asked."""
+        short = solution.status is Status.ITERATIONS_USED_UP and self.wants_tol
+        if throw and (solution.status.is_failure or short):
+            raise SolveError(solution.message, solution)
+        return solution
+
+
+def _kept_aside(samples: Any, holdout: float | None) -> tuple[Any, Samples | None]:
+    if holdout is None:
+        return samples, None
+    fraction = float(positive("holdout", holdout))
+    if fraction >= 1:
+        refuse(
+            "holdout", f"is the fraction of samples to keep aside, in (0, 1), but it is {fraction:g}", "Pass 0.3, say"
+        )
+    if not isinstance(samples, Samples):
+        refuse("holdout", "needs one data set to divide", "Leave it out, or pass one Samples")
+    used, kept = samples.split(1 - fraction, seed=HOLDOUT_SEED)
+    return used, kept
+
+
+def _looks(trace: Any, steps: int) -> list[int]:
+    """Iterations k at which to record the residual."""
+    if trace is None:
+        return [digit * 10**power for power in range(len(str(steps))) for digit in range(1, 10)]
+    if isinstance(trace, int | np.integer):
+        return list(range(0, steps, count("trace", trace, least=1)))
+    if not isinstance(trace, Iterable):
+        refuse("trace", f"must be a list of iterations or one number, but it is {trace!r}", "Pass trace=100, say")
+    return [count("trace", k) for k in trace]

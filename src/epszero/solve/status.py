@@ -1,0 +1,48 @@
+"""How a run ended, with a remedy in each ending."""
+
+from enum import Enum
+from typing import Any
+
+
+class Status(Enum):
+    """The value says what happened; `remedy` says what to do about it."""
+
+    CONVERGED = "converged"
+    ITERATIONS_USED_UP = "iterations used up"
+    DIVERGED = "diverged"
+    STALLED = "stalled"
+    NOT_FINITE = "not finite"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def remedy(self) -> str:
+        """What a user can do; empty where nothing is wrong."""
+        return _REMEDIES[self]
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the output should not be taken for an answer."""
+        return self in (Status.DIVERGED, Status.STALLED, Status.NOT_FINITE)
+
+
+_REMEDIES = {
+    Status.CONVERGED: "",
+    Status.ITERATIONS_USED_UP: "The residual did not reach tol: raise iterations, raise tol, or declare constants "
+    "(ez.declare) so that a better step is taken.",
+    Status.DIVERGED: "The residual grew out of all proportion: take a shorter step, or step=None; if B is merely "
+    "monotone (a rotation), forward-backward does not converge with any step.",
+    Status.STALLED: "The residual stopped shrinking before it reached tol: raise tol to what float64 can reach here, "
+    "or rescale the problem; if it is still large the iterates go round in circles, and a shorter step or a method for "
+    "merely monotone operators is needed.",
+    Status.NOT_FINITE: "B or the resolvent returned NaN or infinity: look at the oracle on the domain of A and at the "
+    "samples, or take a shorter step; solution.trace says how far it went.",
+    Status.INTERRUPTED: "Stopped by the keyboard: this is the last point reached; pass it as x0 to go on.",
+}
+
+
+class SolveError(RuntimeError):
+    """The run did not end as asked. `solution` holds what there is; `throw=False` returns it instead."""
+
+    def __init__(self, message: str, solution: Any) -> None:
+        super().__init__(message)
+        self.solution = solution
