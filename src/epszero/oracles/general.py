@@ -4,8 +4,10 @@ Cost O(s) per evaluation. A chunk holds so many samples that all intermediate va
 `CHUNK_BYTES`, which fits a processor's cache; the samples themselves are never copied.
 """
 
+import functools
+import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -79,12 +81,14 @@ def sample_count(data: PyTree) -> int:
 def chunk_size(function: Opaque, data: PyTree, x: PyTree) -> int:
     """How many samples to evaluate at once: all intermediate values of O for them fill about CHUNK_BYTES."""
     row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
-    traced = jax.make_jaxpr(function)(x, row)
+    point = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), x)
+    leaves, structure = jax.tree.flatten((point, row))
+    return int(np.clip(CHUNK_BYTES // _bytes_per_sample(function, structure, tuple(leaves)), 1, sample_count(data)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _bytes_per_sample(function: Opaque, structure: Any, leaves: tuple[Any, ...]) -> int:
+    point, row = jax.tree.unflatten(structure, leaves)
+    traced = jax.make_jaxpr(function)(point, row)
     values = [variable.aval for equation in traced.jaxpr.eqns for variable in equation.outvars]
-    per_sample = sum(_bytes(value) for value in values) + sum(_bytes(leaf) for leaf in jax.tree.leaves(row))
-    return int(np.clip(CHUNK_BYTES // max(per_sample, 1), 1, sample_count(data)))
-
-
-def _bytes(value: Any) -> int:
-    shape = cast("tuple[int, ...]", getattr(value, "shape", ()))
-    return 8 * int(np.prod(shape, dtype=np.int64))
+    return max(1, sum(8 * math.prod(getattr(value, "shape", ())) for value in (*values, *jax.tree.leaves(row))))

@@ -12,16 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import epszero.sets as _s  # TEMP
 from epszero._checks import real_array, refuse
 from epszero._pytree import Node
 from epszero._pytrees import add, norm, subtract
 from epszero._shaped import Shaped
 from epszero._types import PyTree
 from epszero.functions import Function, SeparableSum
-from epszero.sets import Set
-
-Product = getattr(_s, "Product", ())
+from epszero.sets import Product, Set
 
 
 class Backward(Node):

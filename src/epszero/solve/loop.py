@@ -35,11 +35,11 @@ class Run(NamedTuple):
     tol: Array  # stop when the residual is this small; negative: never
 
 
-def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: float | None) -> Run:
-    """The run before its first step. `tol=None` means 1e-9·max(1, ‖B̂(x⁰)‖)."""
+def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: Array) -> Run:
+    """The run before its first step. `tol` of NaN means 1e-9·max(1, ‖B̂(x⁰)‖)."""
     state = method.init(A, B, x)
     size = norm(state.Bx)
-    limit = 1e-9 * jnp.maximum(1.0, size) if tol is None else jnp.asarray(tol)
+    limit = jnp.where(jnp.isnan(tol), 1e-9 * jnp.maximum(1.0, size), tol)
     return Run(state, jnp.asarray(RUNNING), size, jnp.asarray(jnp.inf), jnp.asarray(0), limit)
 
 

@@ -95,9 +95,8 @@ class Plan:
         self.method: Method = method or ForwardBackward()
         self.wants_tol = tol is not None or iterations is None
         self.steps = 1 + (MOST_ITERATIONS if iterations is None else count("iterations", iterations))
-        self.tol = None if tol is None else float(positive("tol", tol, strict=False))
-        if not self.wants_tol:
-            self.tol = -1.0
+        no_tol = np.array(np.nan if self.wants_tol else -1.0)  # NaN: the loop's own choice; negative: never stop early
+        self.tol = no_tol if tol is None else positive("tol", tol, strict=False)
         self.traced = _looks(trace, self.steps)
         self.looks = [k + 1 for k in self.traced]
 

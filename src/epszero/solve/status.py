@@ -27,8 +27,8 @@ class Status(Enum):
 
 _REMEDIES = {
     Status.CONVERGED: "",
-    Status.ITERATIONS_USED_UP: "The residual did not reach tol: raise iterations, raise tol, or declare constants "
-    "(ez.declare) so that a better step is taken.",
+    Status.ITERATIONS_USED_UP: "All iterations asked for were taken. For a smaller residual raise iterations, or "
+    "declare constants (ez.declare) so that a better step is taken.",
     Status.DIVERGED: "The residual grew out of all proportion: take a shorter step, or step=None; if B is merely "
     "monotone (a rotation), forward-backward does not converge with any step.",
     Status.STALLED: "The residual stopped shrinking before it reached tol: raise tol to what float64 can reach here, "

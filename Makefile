@@ -1,0 +1,62 @@
+# Each target makes the virtual environment that it needs, once, from the lock files; after that no network is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help test lint types demo bench docs tools lock clean
+
+help:
+	@echo "make demo   solve a small problem from data and print the answer"
+	@echo "make test   lint, format, types, tests"
+	@echo "make bench  speed, side by side with peers"
+	@echo "make docs   build the documentation into site/"
+	@echo "make tools  everything in $(VENV), pre-commit too"
+	@echo "make lock   pin the newest versions that fit (needs a package index)"
+	@echo "make clean  remove whatever the others made"
+
+test: lint types
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.ready
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
+
+demo: $(VENV)/.ready
+	$(BIN)/python examples/one_car.py
+
+bench: $(VENV)/.tools
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.tools
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+tools: $(VENV)/.tools
+
+lock: $(VENV)/.ready
+	$(BIN)/python tools/lock.py
+
+clean:
+	rm -rf $(VENV) site dist build .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.locked: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 …" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -qq --no-deps --requirement requirements.lock
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.locked pyproject.toml
+	$(PIP) install -qq --no-deps --no-build-isolation --editable .
+	@$(PIP) check
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.ready requirements-tools.lock
+	$(PIP) install -qq --no-deps --requirement requirements-tools.lock
+	@$(PIP) check
+	@touch $@

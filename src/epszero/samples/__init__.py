@@ -1,0 +1,3 @@
+"""What the data are: samples, their support, and how to read them from files."""
+
+from epszero.samples._samples import Samples as Samples

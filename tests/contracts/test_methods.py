@@ -1,0 +1,92 @@
+"""One suite over every method: z is a true element of A(x), the residual is honest, and known zeros are found."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epszero as ez
+from epszero import methods
+
+METHODS = {
+    "forward-backward, backtracking": ez.ForwardBackward(),
+    "forward-backward, constant step": ez.ForwardBackward(step=0.15),
+    "forward-backward, scheduled": ez.ForwardBackward(step=lambda k: 0.2 - 0.1 / (k + 1.0)),
+    "forward-backward, relaxed": ez.ForwardBackward(step=0.2, relaxation=0.7),
+}
+
+n = 4
+RNG = np.random.default_rng(3)
+ROOT = RNG.normal(size=(n, n))
+H = ROOT @ ROOT.T / n + np.eye(n) + 0.3 * (ROOT - ROOT.T)  # strongly monotone, not symmetric; ‖H‖ about 4
+SAMPLES = ez.Samples(RNG.normal(size=(40, n)) + 1.0)
+
+
+class Rotated:
+    """A maximally monotone A that is no subdifferential: A(x) = Sx with S skew, (Id + γS)⁻¹ in closed form."""
+
+    S = np.kron(np.eye(2), np.array([[0.0, 1.0], [-1.0, 0.0]]))
+
+    def resolvent(self, v, step):
+        return jnp.linalg.solve(jnp.eye(n) + step * self.S, v)
+
+
+SIDES = {
+    "whole space": ez.sets.WholeSpace(dim=n),
+    "box": ez.sets.Box(np.zeros(n), 0.3),
+    "ball": ez.sets.Ball(0.5, dim=n),
+    "simplex": ez.sets.Simplex(dim=n),
+    "box with budget": ez.sets.BoxBudget(0.0, 1.0, at_least=1.0, at_most=2.0, dim=n),
+    "polyhedron": ez.sets.Polyhedron([*np.eye(n), *-np.eye(n), np.ones(n)], [*np.ones(n), *np.zeros(n), 0.7]),
+    "l1": ez.functions.L1(0.4 * np.ones(n)),
+    "elastic net": ez.functions.ElasticNet(0.4 * np.ones(n), 0.2),
+    "l2": ez.functions.L2(0.8),
+    "total variation": ez.functions.TotalVariation1D(0.3),
+    "max entry": ez.functions.MaxEntry(0.5),
+    "log barrier": ez.functions.LogBarrier(0.5),
+    "conjugate": ez.functions.Conjugate(ez.functions.Huber(0.7)),
+    "resolvent": Rotated(),
+}
+
+
+def B(x, xi):
+    return H @ x - xi
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("method", METHODS)
+def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
+    A = SIDES[side]
+    solution = ez.solve(ez.Inclusion(A, B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), tol=1e-9, iterations=5000)
+    check = solution.check()
+    assert check.in_domain
+    assert abs(check.gap) <= 1e-8 * (1 + np.linalg.norm(solution.z))
+    e = solution.z + H @ solution.x - SAMPLES.values.mean(axis=0)
+    assert np.linalg.norm(e) == pytest.approx(solution.residual, abs=1e-12)
+    assert solution.residual <= 1e-9
+
+
+@pytest.mark.parametrize("side", ["box", "l1", "simplex", "log barrier"])
+@pytest.mark.parametrize("method", METHODS)
+def test_z_is_in_A_of_x_before_convergence_too(method, side):
+    for K in (0, 1, 5):
+        solution = ez.solve(ez.Inclusion(SIDES[side], B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), iterations=K)
+        assert abs(solution.check().gap) <= 1e-9
+
+
+def test_the_membership_test_itself_can_fail():
+    solution = ez.solve(ez.Inclusion(SIDES["box"], B), SAMPLES, x0=np.full(n, 0.25))
+    A = solution.problem.A
+    assert A.gap(solution.x, solution.z) == pytest.approx(0, abs=1e-9)
+    assert A.gap(solution.x, -solution.z) > 1e-3
+    assert A.gap(np.full(n, 0.1), np.ones(n)) > 1e-3
+
+
+def test_all_methods_find_the_same_zero():
+    answers = [ez.solve(ez.Inclusion(SIDES["simplex"], B), SAMPLES, method, tol=1e-10).x for method in METHODS.values()]
+    for x in answers[1:]:
+        np.testing.assert_allclose(x, answers[0], atol=1e-9)
+
+
+def test_every_method_is_in_this_suite():
+    public = {m for m in vars(methods).values() if isinstance(m, type) and issubclass(m, methods.Method)}
+    assert public - {methods.Method} == {type(method) for method in METHODS.values()}

@@ -1,0 +1,171 @@
+"""Reading files: the cell that is to blame is named."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epszero import InputError
+from epszero.samples import Samples
+from epszero.sets import Box
+
+
+@pytest.fixture
+def csv(tmp_path: Path):
+    def write(text: str, encoding: str = "utf-8") -> Path:
+        path = tmp_path / "prices.csv"
+        path.write_text(text, encoding=encoding)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    path = tmp_path / "prices.parquet"
+    pl.DataFrame(
+        {"a": [1, None, 3], "b": [1.0, 2.0, float("nan")], "c": [True, False, True], "day": ["x", "y", "z"]}
+    ).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "night,day\n1,2\n3,4\n",
+        "night,day\r\n1,2\r\n3,4",
+        'night,day\n 1 ,"2"\n+3e0,4.0\n',
+    ],
+)
+def test_a_csv_is_read_as_numbers_with_names(csv, text):
+    samples = Samples.from_csv(csv(text))
+    np.testing.assert_array_equal(samples.values, [[1.0, 2.0], [3.0, 4.0]])
+    assert samples.columns == ("night", "day")
+    assert samples.dropped == 0
+
+
+def test_a_byte_order_mark_does_no_harm(csv):
+    assert Samples.from_csv(csv("night,day\n1,2\n", "utf-8-sig")).columns == ("night", "day")
+
+
+def test_columns_are_chosen_by_name_and_in_that_order(csv):
+    path = csv("date,night,day\nMon,1,2\nTue,3,4\n")
+    samples = Samples.from_csv(path, columns=["day", "night"])
+    np.testing.assert_array_equal(samples.values, [[2.0, 1.0], [4.0, 3.0]])
+    assert Samples.from_csv(str(path), columns=["day"]).columns == ("day",)
+
+
+@pytest.mark.parametrize("gap", ["", " ", "NaN", "nan", "NA", "null", "None", "N/A"])
+def test_a_missing_value_is_an_error_or_drops_its_row(csv, gap):
+    path = csv(f"night,day\n1,2\n3,{gap}\n5,6\n")
+    with pytest.raises(InputError, match=r"no value in row 1 \(line 3 of the file\), column 'day'.*missing=\"drop\""):
+        Samples.from_csv(path)
+    samples = Samples.from_csv(path, missing="drop")
+    np.testing.assert_array_equal(samples.values, [[1.0, 2.0], [5.0, 6.0]])
+    assert samples.dropped == 1
+    assert repr(samples) == "Samples(2 × 2, columns=['night', 'day'], dropped=1)"
+    assert len(Samples.from_csv(path, columns=["night"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["is empty"]),
+        ("night,day\n", ["no rows"]),
+        ("date,price\nMon,2\nTue,3\n", ["'date'", "'Mon'", "row 0 (line 2 of the file)", "columns=['price']"]),
+        ("night,day\n1,2\n3,4 €\n", ["'day'", "'4 €'", "row 1"]),
+        ("night;day\n1;2\n", ["'night;day'", "'1;2'"]),
+        ("night,day\n1,2,3\n", ["cannot be read as a table"]),
+        ("night,day\n1\n", ["no value in row 0", "'day'"]),
+        ("night,day\n1,2\n,2\n1,-inf\n", ["infinite value in row 2", "'day'"]),
+    ],
+)
+def test_bad_files_are_refused_in_a_sentence(csv, text, words):
+    with pytest.raises(InputError) as caught:
+        Samples.from_csv(csv(text))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_text_that_is_not_utf8_is_refused(csv):
+    with pytest.raises(InputError, match="cannot be read"):
+        Samples.from_csv(csv("prix\nñ\n", "latin-1"))
+
+
+def test_lines_are_not_counted_where_rows_span_several(csv):
+    with pytest.raises(InputError) as caught:
+        Samples.from_csv(csv('a,b\n1,"x\ny"\n2,\n'), columns=["b"])
+    assert "of the file" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["nowhere.csv", ".", 3, None])
+def test_a_path_that_is_no_file_is_refused(path):
+    with pytest.raises(InputError, match=r"^path: "):
+        Samples.from_csv(path)
+    with pytest.raises(InputError, match=r"^path: "):
+        Samples.from_parquet(path)
+
+
+def test_an_unknown_column_is_answered_with_the_nearest(csv, parquet):
+    with pytest.raises(InputError, match="Did you mean 'night'"):
+        Samples.from_csv(csv("night,day\n1,2\n"), columns=["nihgt"])
+    with pytest.raises(InputError, match="It has: 'a', 'b', 'c', 'day'"):
+        Samples.from_parquet(parquet, columns=["zzz"])
+
+
+@pytest.mark.parametrize("columns", ["night", ["night", "night"], [], [1]])
+def test_a_bad_list_of_columns_is_refused(csv, columns):
+    with pytest.raises(InputError, match=r"^columns: "):
+        Samples.from_csv(csv("night,day\n1,2\n"), columns=columns)
+
+
+def test_missing_is_error_or_drop(csv):
+    with pytest.raises(InputError, match=r"^missing: "):
+        Samples.from_csv(csv("a\n1\n"), missing="skip")
+    with pytest.raises(InputError, match="no row is left"):
+        Samples.from_csv(csv("a,b\n1,\n,2\n"), missing="drop")
+
+
+def test_the_support_is_checked_after_reading(csv):
+    path = csv("a\n0.5\n1.5\n")
+    assert Samples.from_csv(path, support=Box(0.0, 2.0)).support is not None
+    with pytest.raises(InputError, match="row 1 lies outside"):
+        Samples.from_csv(path, support=Box(0.0, 1.0))
+
+
+def test_a_misspelt_keyword_is_answered_with_the_nearest(csv):
+    with pytest.raises(TypeError, match=r"Did you mean 'missing'.*It takes: path, columns, missing, support"):
+        Samples.from_csv(csv("a\n1\n"), mising="drop")
+
+
+def test_parquet_nulls_and_nans_are_missing(parquet):
+    with pytest.raises(InputError, match="no value in row 1, column 'a'"):
+        Samples.from_parquet(parquet, columns=["a", "b", "c"])
+    samples = Samples.from_parquet(parquet, columns=["a", "b", "c"], missing="drop")
+    np.testing.assert_array_equal(samples.values, [[1.0, 1.0, 1.0]])
+    assert samples.dropped == 2
+    assert samples[:1].dropped == 2
+
+
+def test_a_parquet_column_of_text_is_refused(parquet):
+    with pytest.raises(InputError, match=r"'day'.*String.*columns=\['a', 'b', 'c'\]"):
+        Samples.from_parquet(parquet)
+
+
+def test_a_file_that_is_no_parquet_is_refused(csv):
+    with pytest.raises(InputError, match="cannot be read as a table"):
+        Samples.from_parquet(csv("a\n1\n"))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_files_give_back_every_bit(tmp_path_factory, numbers):
+    folder = tmp_path_factory.mktemp("files")
+    table = pl.DataFrame({"a": numbers, "b": numbers[::-1]})
+    table.write_csv(folder / "t.csv")
+    table.write_parquet(folder / "t.parquet")
+    expected = Samples(np.column_stack([numbers, numbers[::-1]])).digest()
+    assert Samples.from_csv(folder / "t.csv").digest() == expected
+    assert Samples.from_parquet(folder / "t.parquet").digest() == expected

@@ -1,0 +1,59 @@
+"""The templates in CONTRIBUTING.md are real code: they run, and they keep the contracts of sets and functions."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from epszero import InputError
+
+TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RNG = np.random.default_rng(0)
+
+
+def template(title: str) -> dict[str, Any]:
+    """The names that the block marked `title` defines."""
+    (block,) = re.findall(rf"^```python {title}\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"__name__": "template"}
+    exec(compile(block, f"CONTRIBUTING.md: {title}", "exec"), names)  # our own text
+    return names
+
+
+def test_every_code_block_is_run_by_a_test():
+    assert re.findall(r"^```python ?(.*)$", TEXT, flags=re.MULTILINE) == ["set", "function"]
+
+
+def test_the_template_of_a_set():
+    disc = template("set")["Disc"]([1.0, -1.0, 0.5], 2.0)
+    points = RNG.normal(scale=4.0, size=(50, 3))
+    nearest = disc.project(points)
+    assert disc.contains(nearest).all()
+    np.testing.assert_allclose(disc.project(nearest), nearest, atol=1e-12)
+    away = points - nearest  # in the normal cone: ⟨away, y − nearest⟩ ≤ 0 for all y of the set
+    assert (disc.support(away) <= np.sum(away * nearest, axis=-1) + 1e-9).all()
+    looped = np.stack([disc.project(point) for point in points])
+    np.testing.assert_allclose(nearest, looped, atol=1e-14)
+    np.testing.assert_allclose(jax.jit(disc.project)(points), nearest, atol=1e-5)  # in the user's float32
+    assert disc.diameter() == 4.0
+    several = type(disc)(np.zeros((2, 3)), [1.0, 2.0])
+    np.testing.assert_allclose(np.linalg.norm(several.project(np.full((2, 3), 9.0)), axis=-1), [1.0, 2.0])
+    np.testing.assert_array_equal(several.diameter(), [2.0, 4.0])
+    with pytest.raises(InputError, match="radius"):
+        type(disc)([0.0], -1.0)
+    with pytest.raises(TypeError, match="Did you mean 'radius'"):
+        type(disc)([0.0], radios=1.0)
+
+
+def test_the_template_of_a_function():
+    f = template("function")["PositivePart"](0.5)
+    v, step = RNG.normal(size=(50, 4)), 0.7
+    x = f.prox(v, step)
+    z = (v - x) / step  # in the subdifferential at x: Fenchel–Young holds with equality
+    np.testing.assert_allclose(f(x) + f.conjugate(z), np.sum(x * z, axis=-1), atol=1e-12)
+    assert (np.linalg.norm(x[1:] - x[:-1], axis=-1) <= np.linalg.norm(v[1:] - v[:-1], axis=-1) + 1e-12).all()
+    np.testing.assert_allclose(np.stack([f.prox(one, step) for one in v]), x, atol=1e-14)
+    with pytest.raises(InputError, match="weight"):
+        type(f)(-1.0)

@@ -1,0 +1,48 @@
+"""Write the lock files: `name==version` for everything needed, and nothing else (no addresses, no hashes).
+
+requirements.lock holds the library's dependencies and what `make test` and `make demo` need; requirements-tools.lock
+holds what the other targets need on top. Both come from one resolution, so they agree. Run by `make lock`.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CORE, TOOLS = ROOT / "requirements.lock", ROOT / "requirements-tools.lock"
+
+
+def resolved(requirements: list[str], constraints: dict[str, str]) -> dict[str, str]:
+    """What pip would install for `requirements`, as name → version."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write(lines(constraints))
+        file.flush()
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+        command += ["--report", "-", "--constraint", file.name, *requirements]
+        report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    found = (item["metadata"] for item in report["install"])
+    return {re.sub(r"[-_.]+", "-", item["name"]).lower(): item["version"] for item in found}
+
+
+def lines(versions: dict[str, str]) -> str:
+    """The lock file's text."""
+    return "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
+
+
+def main() -> None:
+    """Resolve everything at once, then see which part the core needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = project["dependency-groups"]
+    core = [*project["project"]["dependencies"], *groups["test"]]
+    everything = resolved([*core, *(one for group in groups.values() for one in group)], {})
+    needed = resolved(core, everything)
+    CORE.write_text(lines(needed), encoding="utf-8")
+    TOOLS.write_text(lines({name: everything[name] for name in everything.keys() - needed.keys()}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
