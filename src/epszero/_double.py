@@ -23,6 +23,11 @@ def to_numpy(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[()], tree)
 
 
+def on_device(tree: Any) -> Any:
+    """Every NumPy leaf as a JAX array, moved once instead of at each compiled call. To be used inside `enable_x64`."""
+    return jax.tree.map(lambda leaf: jax.device_put(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
+
+
 @eqx.filter_jit
 def _compiled(name: str, node: Any, *args: Any) -> Any:
     return getattr(node, name)(*args)
@@ -32,7 +37,7 @@ def in_double(node: Any, name: str, *args: Any) -> Any:
     """Call `node.name(*args)`: compiled, in float64, out comes NumPy. Inside a trace: called as it is."""
     if is_traced(node, args):
         return getattr(node, name)(*args)
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), jax.ensure_compile_time_eval():  # concrete, even in the midst of a user's own trace
         return to_numpy(_compiled(name, node, *args))
 
 

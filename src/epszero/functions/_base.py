@@ -3,15 +3,19 @@
 A point is a vector on the last axis (a matrix on the last two where `rank` is 2); everything before is a batch, with
 one value per entry. `step` is a number, or an array that broadcasts against the batch (one step per agent).
 
-A new function writes three formulas, each in jax.numpy, without Python branches on values: `_value`, `_prox` and
-`_conjugate`. The third makes Fenchel–Young, f(x) + f*(z) = ⟨x, z⟩, an exact test of z ∈ ∂f(x), which is how the
-contract suite checks every prox and how a solution's z is checked.
+A new function names its parameters in `per_entry` or `per_point`, from which its shapes follow, and writes three
+formulas, each in jax.numpy, without Python branches on values: `_value`, `_prox` and `_conjugate`. The third makes
+Fenchel–Young, f(x) + f*(z) = ⟨x, z⟩, an exact test of z ∈ ∂f(x), which is how the contract suite checks every prox and
+how a solution's z is checked.
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
-from epszero._checks import positive
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._checks import positive, refuse
 from epszero._double import in_double, is_traced
 from epszero._shaped import Shaped
 from epszero._types import Array
@@ -23,6 +27,10 @@ DOMAIN_TOLERANCE = 1e-9
 class Function(Shaped):
     """A proper closed convex function R^n → (−∞, ∞]."""
 
+    per_entry: ClassVar[tuple[str, ...]] = ()  # parameters shaped like points: the last axis runs over the entries
+    per_point: ClassVar[tuple[str, ...]] = ()  # parameters with one number per point: their shape is the batch's
+    inside: ClassVar[str] = ""  # the attribute with the function or set that this one is made of, if it is
+
     # -- what users call ----------------------------------------------------------------------------------------------
 
     def __call__(self, x: Any) -> Any:
@@ -31,13 +39,79 @@ class Function(Shaped):
 
     def prox(self, v: Any, step: Any = 1.0) -> Any:
         """argmin_x f(x) + ‖x − v‖²/(2·step)."""
-        v = self._checked("v", v)
-        step = step if is_traced(step) else positive("step", step)
-        return in_double(self, "_prox", v, step[(..., *(None,) * self.rank)])
+        return in_double(self, "_prox", *self.prox_arguments(v, step))
 
     def conjugate(self, y: Any) -> Any:
         """f*(y) = sup_x ⟨x, y⟩ − f(x)."""
         return in_double(self, "_conjugate", self._checked("y", y))
+
+    # -- shapes -------------------------------------------------------------------------------------------------------
+
+    @property
+    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  # a wrapper takes that of its inside
+        """How many trailing axes make one point."""
+        return 1 if self._inner is None else self._inner.rank
+
+    @property
+    def point_shape(self) -> tuple[int, ...] | None:
+        inner = () if self._inner is None else self._inner.point_shape or ()
+        return np.broadcast_shapes(inner, *(shape[-self.rank :] for shape in self._shapes(self.per_entry))) or None
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        inner = () if self._inner is None else self._inner.batch_shape
+        rows = [shape[: -self.rank] for shape in self._shapes(self.per_entry)]
+        return np.broadcast_shapes(inner, *rows, *self._shapes(self.per_point))
+
+    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
+        super().check_shape(argument, shape)
+        if self._inner is not None:
+            self._inner.check_shape(argument, shape)
+
+    def prox_arguments(self, v: Any, step: Any, at: str = "") -> tuple[Any, Any]:
+        """v and step as `_prox` wants them, refused in a sentence that says `at` which part of a pytree they stand."""
+        v = self._checked(f"v{at}", v)
+        step = step if is_traced(step) else positive(f"step{at}", step)
+        rows, point = v.shape[: -self.rank], v.shape[-self.rank :]
+        try:
+            batch = np.broadcast_shapes(rows, self.batch_shape, step.shape)
+        except ValueError:
+            refuse(
+                f"step{at}",
+                f"has shape {step.shape}, but the batch has shape {np.broadcast_shapes(rows, self.batch_shape)}",
+                "Pass a number, or one step per member of the batch",
+            )
+        v = (jnp if is_traced(v) else np).broadcast_to(v, batch + point)
+        return v, spread(step, self.rank)
+
+    @property
+    def _inner(self) -> Shaped | None:
+        return getattr(self, self.inside) if self.inside else None
+
+    def _shapes(self, names: tuple[str, ...]) -> list[tuple[int, ...]]:
+        return [getattr(self, name).shape for name in names]
+
+    def _refuse_clash(self) -> None:
+        """For constructors with several parameters: refuse those whose shapes do not fit together."""
+        fits = all(not 0 < len(shape) < self.rank for shape in self._shapes(self.per_entry))
+        try:
+            point, _ = self.point_shape, self.batch_shape
+            fits = fits and (self._inner is None or self._inner.point_shape in (None, point))
+        except ValueError:
+            fits = False
+        if fits:
+            return
+        names = self.per_entry + self.per_point
+        shapes = " and ".join(f"{name} has shape {getattr(self, name).shape}" for name in names)
+        if self._inner is not None:
+            point, batch = self._inner.point_shape, self._inner.batch_shape
+            known = f"points of shape {point}" if point else ("vectors" if self.rank == 1 else "matrices")
+            shapes += f", {type(self._inner).__name__} takes {known}" + (f" in a batch of shape {batch}" * bool(batch))
+        refuse(
+            ", ".join(names),
+            f"the shapes do not fit together: {shapes}",
+            "Pass numbers, or arrays whose last axes make a point and whose leading axes make a batch",
+        )
 
     # -- what a function writes ---------------------------------------------------------------------------------------
 
@@ -46,7 +120,38 @@ class Function(Shaped):
 
     @abstractmethod
     def _prox(self, v: Array, step: Array) -> Array:
-        """`step` comes with `rank` trailing axes of length 1, ready to multiply a point."""
+        """`step` comes with `rank` trailing axes of length 1, and v as large as the whole batch."""
 
     @abstractmethod
     def _conjugate(self, y: Array) -> Array: ...
+
+
+def spread(number: Array, rank: int = 1) -> Array:
+    """One number per point, ready to multiply points: with `rank` trailing axes of length 1."""
+    return number[(..., *(None,) * rank)]
+
+
+def indicator(excess: Array, size: Array | float = 0.0) -> Array:
+    """0 where excess ≤ 0 up to rounding at this size, ∞ elsewhere; NaN stays NaN."""
+    inside = (excess <= DOMAIN_TOLERANCE * jnp.maximum(1.0, size)) & (excess < jnp.inf)
+    return jnp.where(jnp.isnan(excess), jnp.nan, jnp.where(inside, 0.0, jnp.inf))
+
+
+def nan_in(x: Array, rank: int = 1) -> Array:
+    """0 for each point without NaN, else NaN: for functions that do not look at every entry."""
+    return jnp.where(jnp.any(jnp.isnan(x), axis=tuple(range(-rank, 0))), jnp.nan, 0.0)
+
+
+def soft(v: Array, threshold: Array) -> Array:
+    """v moved towards 0 by `threshold` and no further, entry by entry."""
+    return jnp.sign(v) * jnp.maximum(jnp.abs(v) - threshold, 0.0)
+
+
+def shrinkage(length: Array, threshold: Array) -> Array:
+    """The factor in [0, 1] that takes a vector of this length to one shorter by `threshold`, or to 0."""
+    return jnp.where(length <= threshold, 0.0, 1.0 - threshold / jnp.where(length == 0, 1.0, length))
+
+
+def square_over(y: Array, weight: Array) -> Array:
+    """y²/(2·weight), the conjugate of weight/2·x²; where the weight is 0, the indicator of y = 0."""
+    return jnp.where(weight > 0, 0.5 * y * (y / jnp.where(weight > 0, weight, 1.0)), indicator(jnp.abs(y)))

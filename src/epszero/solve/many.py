@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
-from epszero._double import to_numpy
+from epszero._double import on_device, to_numpy
 from epszero._pytrees import pick, stack
 from epszero._types import PyTree
 from epszero.methods import Method
@@ -52,6 +52,7 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         x, notes = starting_point(problem, trials[0], x0)
         notes += sorted({note for data in trials for note in check_oracle(problem, data, x)})
         settled = plan.method.prepared(problem, x)
+        settled, A, x = on_device((settled, problem.A, x))
         averages = [averaged(problem, data, x) for data in trials]
         solutions: dict[int, Solution] = {}
         with reporting(progress, plan.steps, f"{len(trials)} trials, {settled.description}") as report:
@@ -59,8 +60,8 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
                 B = stack([averages[i] for i in group])
                 drive = Drive(plan.steps, plan.looks)
                 drive.run(
-                    lambda run, stops, B=B: advance_many(settled, problem.A, B, run, stops),
-                    begin_many(settled, problem.A, B, x, plan.tol),
+                    lambda run, stops, B=B: advance_many(settled, A, B, run, stops),
+                    begin_many(settled, A, B, x, plan.tol),
                     lambda run: report(int(np.max(run.state.k)), float(np.nanmax(run.state.residual))),
                 )  # fmt: skip
                 run = to_numpy(drive.latest)

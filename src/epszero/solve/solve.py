@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from epszero._checks import count, known_arguments, positive, refuse
-from epszero._double import to_numpy
+from epszero._double import on_device, to_numpy
 from epszero._types import PyTree
 from epszero.methods import ForwardBackward, Method
 from epszero.problems import Problem
@@ -61,14 +61,14 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
         x, notes = starting_point(problem, data, x0)
         notes = notes + check_oracle(problem, data, x)
         settled = plan.method.prepared(problem, x)
-        B = averaged(problem, data, x)
-        run = begin_one(settled, problem.A, B, x, plan.tol)
+        settled, A, B, x = on_device((settled, problem.A, averaged(problem, data, x), x))
+        run = begin_one(settled, A, B, x, plan.tol)
         drive = Drive(plan.steps, plan.looks)
         interrupted = False
         with reporting(progress, plan.steps, settled.description) as report:
             try:
                 drive.run(
-                    lambda run, stops: advance_one(settled, problem.A, B, run, stops), run,
+                    lambda run, stops: advance_one(settled, A, B, run, stops), run,
                     lambda run: report(int(run.state.k), float(run.state.residual)),
                 )  # fmt: skip
             except KeyboardInterrupt:

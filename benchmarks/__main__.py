@@ -1,0 +1,21 @@
+"""`python -m benchmarks [charging million memory]`: measure and print; nothing is asserted."""
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import charging, memory, million
+
+SUITES = {"charging": charging.rows, "million": million.rows, "memory": memory.rows}
+
+
+def main() -> None:
+    table = Table("measured", "ours", "peer", "ratio", "target", "met", title="epszero, side by side in one run")
+    for name in sys.argv[1:] or SUITES:
+        for row in SUITES[name]():
+            table.add_row(*row.cells())
+    Console(width=140).print(table)
+
+
+main()

@@ -1,0 +1,38 @@
+"""f(x) = weight·max_i x_i.
+
+Prox: by Moreau, v minus its projection on a simplex of size step·weight, that is min(v, τ) with Σ max(v_i − τ, 0) =
+step·weight, so τ = max_k (v₍₁₎ + … + v₍ₖ₎ − step·weight)/k over v sorted downwards; O(n log n).
+Conjugate: the indicator of y ≥ 0, Σ y_i = weight. One weight per point: its shape is the shape of the batch.
+Source: Held, Wolfe & Crowder, "Validation of subgradient optimization", Math. Prog. 6 (1974).
+"""
+
+import jax.numpy as jnp
+
+from epszero._checks import known_arguments, positive
+from epszero._types import Array, FloatArray, Real
+from epszero.functions._base import Function, indicator, spread
+
+
+class MaxEntry(Function):
+    """The largest entry, weighted."""
+
+    per_point = ("weight",)
+    weight: FloatArray
+
+    @known_arguments
+    def __init__(self, weight: Real = 1.0) -> None:
+        self.weight = positive("weight", weight, strict=False)
+
+    def _value(self, x: Array) -> Array:
+        return self.weight * jnp.max(x, axis=-1)
+
+    def _prox(self, v: Array, step: Array) -> Array:
+        top = jnp.max(v, axis=-1, keepdims=True)
+        below = -jnp.sort(top - v, axis=-1)  # downwards from 0: no digits lost where |v| is huge
+        k = jnp.arange(1, v.shape[-1] + 1)
+        drop = jnp.max((jnp.cumsum(below, axis=-1) - step * spread(self.weight)) / k, axis=-1, keepdims=True)
+        return jnp.minimum(v, top + drop)
+
+    def _conjugate(self, y: Array) -> Array:
+        excess = jnp.maximum(jnp.max(-y, axis=-1), jnp.abs(jnp.sum(y, axis=-1) - self.weight))
+        return indicator(excess, self.weight)

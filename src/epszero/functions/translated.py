@@ -1,0 +1,35 @@
+"""g(x) = f(x − by).
+
+Prox: by + prox of f at v − by. Conjugate: f*(y) + ⟨by, y⟩. `by`: a number or a point; leading axes are a batch.
+"""
+
+import jax.numpy as jnp
+
+from epszero._checks import known_arguments, real_array
+from epszero._types import Array, FloatArray, Real
+from epszero.functions._base import Function
+from epszero.functions._calculus import inner_function
+
+
+class Translated(Function):
+    """A function moved by a vector."""
+
+    inside = "function"
+    per_entry = ("by",)
+    function: Function
+    by: FloatArray
+
+    @known_arguments
+    def __init__(self, function: Function, by: Real) -> None:
+        self.function = inner_function(function, "Translated")
+        self.by = real_array("by", by)
+        self._refuse_clash()
+
+    def _value(self, x: Array) -> Array:
+        return self.function._value(x - self.by)
+
+    def _prox(self, v: Array, step: Array) -> Array:
+        return self.by + self.function._prox(v - self.by, step)
+
+    def _conjugate(self, y: Array) -> Array:
+        return self.function._conjugate(y) + jnp.sum(self.by * y, axis=tuple(range(-self.rank, 0)))
