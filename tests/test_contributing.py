@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 
+import epszero as ez
 from epszero import InputError
 
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -23,7 +24,7 @@ def template(title: str) -> dict[str, Any]:
 
 
 def test_every_code_block_is_run_by_a_test():
-    assert re.findall(r"^```python ?(.*)$", TEXT, flags=re.MULTILINE) == ["set", "function"]
+    assert re.findall(r"^```python ?(.*)$", TEXT, flags=re.MULTILINE) == ["set", "function", "method"]
 
 
 def test_the_template_of_a_set():
@@ -57,3 +58,16 @@ def test_the_template_of_a_function():
     np.testing.assert_allclose(np.stack([f.prox(one, step) for one in v]), x, atol=1e-14)
     with pytest.raises(InputError, match="weight"):
         type(f)(-1.0)
+
+
+def test_the_template_of_a_method():
+    plain = template("method")["PlainForwardBackward"]
+    samples = ez.Samples(RNG.normal(size=(20, 3)))
+    problem = ez.Inclusion(ez.functions.L1(0.1), lambda x, xi: 2 * x - xi)
+    for K in (0, 4, 30):
+        ours = ez.solve(problem, samples, plain(0.3), x0=np.ones(3), iterations=K)
+        known = ez.solve(problem, samples, ez.ForwardBackward(0.3), x0=np.ones(3), iterations=K)
+        np.testing.assert_allclose(ours.x, known.x, atol=1e-14)
+        assert abs(ours.check().gap) < 1e-9
+    with pytest.raises(InputError, match="gamma"):
+        plain(-1.0)

@@ -37,6 +37,16 @@ assert ez.functions.L1(0.5).prox(point, 0.1).dtype == np.float64
 from epszero.samples import Samples
 assert Samples(np.zeros((4, 3)), support=box).take(2, seed=0).values.dtype == np.float64
 
+problem = ez.VariationalInequality(lambda x, xi: x - xi, over=ez.sets.Box(0.0, 1.0, dim=3))
+solution = ez.solve(problem, ez.Samples(np.full((4, 3), 0.1)), tol=1e-14)
+assert solution.x.dtype == np.float64 and abs(solution.x - 0.1).max() < 1e-12, solution.x
+many = ez.solve_many(problem, [ez.Samples(np.full((4, 3), value)) for value in (0.1, 0.3)], tol=1e-14)
+assert abs(many[1].x - 0.3).max() < 1e-12
+halves = ez.sets.Polyhedron([[1.0, 1.0, 1.0], [-1.0, 0.0, 0.0]], [1.0, 0.0])  # projects outside JAX, by a callback
+pulled = ez.VariationalInequality(lambda x: x - 1.0, over=halves)
+solution = ez.solve(pulled, None, ez.ForwardBackward(0.4), iterations=300)
+assert abs(solution.x - 1 / 3).max() < 1e-12, solution.x
+
 inside = jax.jit(box.project)(point)
 assert inside.dtype == point.dtype, "inside the user's jit the user's precision holds"
 assert jax.vmap(box.project)(point[None]).dtype == point.dtype

@@ -16,7 +16,7 @@ from epszero._types import Array
 
 
 def on_host(function: Callable[[Any], Any], shape: tuple[int, ...], v: Array) -> Array:
-    """`function` applied to the rows of v (…, n), NumPy to NumPy; `shape` is that of the answer, batch axes included."""
+    """`function` applied to the rows of v (…, n), NumPy to NumPy; `shape` is the answer's, batch axes included."""
     batch = v.ndim - 1
     double = v.dtype == jnp.float64
 

@@ -1,6 +1,6 @@
 """What sets and functions share: points on the last axis (or two), everything before it a batch."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,10 @@ from epszero._types import Array
 class Shaped(Node):
     """An object that acts on points of a fixed or free shape, batch by batch."""
 
-    rank: ClassVar[int] = 1  # how many trailing axes make one point
+    @property
+    def rank(self) -> int:
+        """How many trailing axes make one point."""
+        return 1
 
     @property
     def point_shape(self) -> tuple[int, ...] | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import cvxpy as cp
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 import pytest

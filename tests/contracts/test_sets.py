@@ -185,7 +185,10 @@ def test_a_wrong_projection_breaks_the_contract() -> None:
             self.box, self.fault = ez.Box([0.0, 0.0], 1.0), fault
 
         static = ("fault",)
-        point_shape = (2,)
+
+        @property
+        def point_shape(self) -> tuple[int, ...]:
+            return (2,)
 
         def _project(self, v: Any) -> Any:
             p = self.box._project(v)

@@ -200,3 +200,15 @@ def test_bad_parameters_are_refused_at_construction(keywords, words):
 def test_steps_that_do_not_fit_are_refused_before_anything_runs(step, words):
     with pytest.raises(ez.InputError, match=words):
         ez.solve(problem(), SAMPLES, ez.ForwardBackward(step=step), x0=np.zeros((AGENTS, HOURS)))
+
+
+def test_a_schedule_may_give_steps_by_block():
+    sets = [ez.sets.Box(-1, 1, dim=2), ez.sets.Box(-1, 1, dim=3)]
+    stated = ez.Inclusion(sets, lambda x: [x[0] - 0.5, 2 * x[1] + 0.5])
+    shared = ez.solve(stated, None, ez.ForwardBackward(step=lambda k: 0.4 / (k + 1.0)), iterations=5)
+    nested = ez.solve(stated, None, ez.ForwardBackward(step=lambda k: [0.4 / (k + 1.0)] * 2), iterations=5)
+    np.testing.assert_allclose(np.concatenate(shared.x), np.concatenate(nested.x), atol=1e-15)
+    rows = ez.VariationalInequality(lambda x: x - 0.5, over=ez.sets.Box(np.zeros((4, 2)), 1.0))
+    by_row = ez.solve(rows, None, ez.ForwardBackward(step=lambda k: jnp.full(4, 0.1)), iterations=5)
+    one = ez.solve(rows, None, ez.ForwardBackward(step=0.1), iterations=5)
+    np.testing.assert_allclose(by_row.x, one.x, atol=1e-15)

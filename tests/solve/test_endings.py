@@ -122,6 +122,8 @@ def test_holdout_keeps_samples_aside():
     samples = ez.Samples(np.arange(100.0))
     problem = ez.VariationalInequality(lambda x, xi: x - xi, over=ez.sets.Box(0, 200, dim=1))
     solution = ez.solve(problem, samples, holdout=0.3)
+    assert isinstance(solution.samples, ez.Samples)
+    assert isinstance(solution.holdout, ez.Samples)
     assert len(solution.samples) == 70
     assert len(solution.holdout) == 30
     assert sorted([*solution.samples.values[:, 0], *solution.holdout.values[:, 0]]) == list(range(100))

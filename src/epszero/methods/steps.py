@@ -17,12 +17,11 @@ PROBES = (0, 1, 2, 10, 100, 1000, 10_000, 100_000)
 def checked_step(step: Any, x: PyTree) -> PyTree:
     """`step` as float64 arrays, positive, and fit to multiply x block by block."""
     if jax.tree.structure(step) == jax.tree.structure(x):
-        nested = jax.tree.map(lambda leaf: positive("step", leaf), step)
+        checked = jax.tree.map(lambda leaf: positive("step", leaf), step)
     else:
-        one = positive("step", step)
-        nested = one if one.ndim == 0 else jax.tree.map(lambda _: one, x)
-    jax.tree.map(_fit, steps_like(nested, x), x)
-    return nested
+        checked = positive("step", step)
+    jax.tree.map(_fit, steps_like(checked, x), x)
+    return checked
 
 
 def checked_schedule(schedule: Callable[..., Any], x: PyTree) -> PyTree:
@@ -46,10 +45,8 @@ def over(v: PyTree, step: PyTree) -> PyTree:
 
 
 def steps_like(step: PyTree, v: PyTree) -> PyTree:
-    """Steps nested like v."""
-    if jax.tree.structure(step) == jax.tree.structure(v):
-        return step
-    return jax.tree.map(lambda _: step, v)
+    """Steps nested like v: as they are, or the same for every leaf."""
+    return step if jax.tree.structure(step) == jax.tree.structure(v) else jax.tree.map(lambda _: step, v)
 
 
 def _rows(step: Array, leaf: Array) -> Array:

@@ -35,8 +35,8 @@ class Backward(Node):
         return repr(self.parts)
 
     def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
-        """(Id + Γ A)⁻¹ v, with one step for all or steps nested like v."""
-        if is_one_step(step):
+        """(Id + Γ A)⁻¹ v, with one step for all leaves or steps nested like v."""
+        if jax.tree.structure(step) != jax.tree.structure(v):
             return self._each(lambda part, leaf: _resolve(part, leaf, step), v)
         return self._each(_resolve, v, step)
 
@@ -79,11 +79,6 @@ class Backward(Node):
 def is_part(node: Any) -> bool:
     """Whether a node of the tree is a set, a function or a resolvent."""
     return isinstance(node, Set | Function) or callable(getattr(node, "resolvent", None))
-
-
-def is_one_step(step: PyTree) -> bool:
-    """Whether `step` is one number."""
-    return jax.tree.structure(step) == jax.tree.structure(0) and jnp.ndim(step) == 0
 
 
 def _unpacked(argument: str, part: Any) -> PyTree:

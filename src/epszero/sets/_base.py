@@ -5,20 +5,27 @@ parameters and points broadcast against each other, so one object holds the sets
 `support` and `diameter` answer with one value per batch entry.
 
 A new set writes four small things: `__init__` (validate, refuse the empty set), `_project`, `_support`, `_diameter`;
-`point_shape` and `batch_shape` when they are known; `conic` so that intersections can reason about it. It lives in one
-file, in jax.numpy, without Python branches on values.
+`point_shape` and `batch_shape` when they are known; `_conic` so that intersections can reason about it. It lives in one
+file, in jax.numpy, without Python branches on values. A computation that cannot finish fills its answer with NaN: a
+direct call then raises `NotConvergedError`, a call under the user's own `jit` hands the NaN on.
 """
 
 from abc import abstractmethod
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from epszero._checks import refuse
-from epszero._double import in_double
+from epszero._double import in_double, is_traced
 from epszero._shaped import Shaped, norm
 from epszero._types import Array, FloatArray
 from epszero.sets._conic import ConicForm
+
+
+class NotConvergedError(RuntimeError):
+    """An iterative projection or a solver ended before it reached its accuracy. The message says the remedy."""
 
 
 class Set(Shaped):
@@ -28,15 +35,17 @@ class Set(Shaped):
 
     def project(self, v: Any) -> Any:
         """The nearest point of the set, for every point of the batch `v`."""
-        return in_double(self, "_project", self._checked("v", v))
+        v = self._checked("v", v)
+        return self._finished("project", v, self._computed("_project", v))
 
     def contains(self, v: Any, tol: float = 1e-9) -> Any:
         """Whether v lies within `tol`·max(1, ‖v‖) of the set (so NaN never does), one answer per batch entry."""
-        return in_double(self, "_contains", self._checked("v", v), tol)
+        return self._computed("_contains", self._checked("v", v), tol)
 
     def support(self, direction: Any) -> Any:
         """sup ⟨direction, x⟩ over the set, +∞ where it is unbounded that way."""
-        return in_double(self, "_support", self._checked("direction", direction))
+        direction = self._checked("direction", direction)
+        return self._finished("support", direction, self._computed("_support", direction))
 
     def diameter(self) -> Any:
         """sup ‖x − y‖ over the set or an upper bound on it (the class says which), ∞ where the set is unbounded."""
@@ -44,7 +53,7 @@ class Set(Shaped):
 
     def point(self) -> FloatArray:
         """A point of the set (one for each set of the batch)."""
-        return in_double(self, "_point")
+        return self._finished("point", (), in_double(self, "_point"))
 
     # -- what a set writes --------------------------------------------------------------------------------------------
 
@@ -63,6 +72,47 @@ class Set(Shaped):
     def _point(self) -> Array:
         return self._project(jnp.zeros(self.batch_shape + self.known_point_shape))
 
-    def conic(self, n: int) -> ConicForm:
-        """The set in R^n as {x : A(x, aux) + s = b, s ∈ K}, for conic solvers. Only for a single set, not a batch."""
+    def _conic(self, n: int) -> ConicForm:
         refuse(type(self).__name__, f"has no conic form in R^{n}", "Use sets that have one, such as Polyhedron")
+
+    # -- for conic solvers --------------------------------------------------------------------------------------------
+
+    def conic(self, n: int) -> ConicForm:
+        """The set as {x : A(x, aux) + s = b, s ∈ K}; n counts the entries of a point (row by row for a matrix)."""
+        name, shape = type(self).__name__, self.point_shape
+        if self.batch_shape:
+            refuse(name, f"is a batch of shape {self.batch_shape}, not a single set", "Build one set per member")
+        if shape is not None and int(np.prod(shape)) != n:
+            refuse("n", f"is {n}, but {name} has points of shape {shape}", "Make the dimensions agree")
+        return self._conic(n)
+
+    def _checked(self, argument: str, v: Any) -> Any:
+        if is_traced(v):  # integers and mixed precision would upset the loops of some sets
+            v = jnp.asarray(v, dtype=jnp.result_type(float))
+        return super()._checked(argument, v)
+
+    def _computed(self, name: str, *args: Any) -> Any:
+        """The method on these arguments, the parameters brought to the user's precision under the user's own trace."""
+        return in_double(jax.tree.map(jnp.asarray, self) if is_traced(args) else self, name, *args)
+
+    def _finished(self, what: str, given: Any, answer: Any) -> Any:
+        """`answer`, refused when it is NaN although nothing infinite or NaN was given. Traced answers pass."""
+        if is_traced(answer) or not _any(np.isnan, answer) or _any(lambda a: ~np.isfinite(a), given):
+            return answer
+        raise NotConvergedError(self._why_unfinished(what, given))
+
+    def _why_unfinished(self, what: str, given: Any) -> str:
+        del given
+        return (
+            f"{type(self).__name__}.{what} did not reach its accuracy and has no answer. "
+            "Scale the data so that they are of order 1, or use a set with a closed form."
+        )
+
+
+def _any(test: Any, tree: Any) -> bool:
+    return any(bool(np.any(test(leaf))) for leaf in jax.tree.leaves(tree))
+
+
+def rounding(v: Array) -> float:
+    """√eps of v's precision: how far, relative to its length, a direction may stray by rounding alone."""
+    return float(jnp.finfo(v.dtype).eps) ** 0.5

@@ -2,7 +2,8 @@
 
 A set in conic form is {x : exists aux with A [x; aux] + s = b, s ∈ K}. Clarabel (an interior-point solver) then
 minimises ½‖x‖²·curvature + qᵀx over it: projections of general polyhedra, support functions of intersections, proofs of
-emptiness. Accuracy about 1e-9 relative; cost: one sparse factorisation per iteration, some 10–20 iterations.
+emptiness. Accuracy about 1e-9 relative in the objective, of which a minimiser that touches a bound without leaning on
+it gets the root; cost: one sparse factorisation per iteration, some 10–20 iterations.
 """
 
 from collections.abc import Sequence
@@ -26,11 +27,12 @@ class ConicForm:
     n: int  # how many columns are x; the rest are auxiliary
 
     @staticmethod
-    def inequalities(G: Any, h: FloatArray) -> "ConicForm":
-        """G x ≤ h, rows with infinite h left out."""
+    def inequalities(G: Any, h: FloatArray, n: int | None = None) -> "ConicForm":
+        """G [x; aux] ≤ h with n columns for x (all of them by default), rows with infinite h left out."""
         keep = np.isfinite(h)
         rows = sp.csr_matrix(G)[keep]
-        return ConicForm(rows, np.asarray(h)[keep], (clarabel.NonnegativeConeT(int(keep.sum())),), rows.shape[1])
+        cones = (clarabel.NonnegativeConeT(int(keep.sum())),)
+        return ConicForm(rows, np.asarray(h)[keep], cones, rows.shape[1] if n is None else n)
 
     @staticmethod
     def equalities(A: Any, b: FloatArray) -> "ConicForm":
@@ -66,17 +68,27 @@ class ConicResult:
     x: FloatArray
     value: float
     status: str  # "solved", "infeasible", "unbounded" or "failed"
+    slack: FloatArray  # s
+    dual: FloatArray  # z; a proof of emptiness when `status` is "infeasible"
 
 
 def minimise(form: ConicForm, linear: FloatArray, curvature: float = 0.0) -> ConicResult:
-    """min ½·curvature·‖x‖² + linearᵀx over the set."""
+    """min ½·curvature·‖x‖² + linearᵀx over the set, as accurately as Clarabel can: it stalls if asked for too much."""
+    for wanted, accepted in ((1e-12, 1e-8), (1e-10, 1e-7)):
+        result = _attempt(form, linear, curvature, wanted, accepted)
+        if result.status != "failed":
+            return result
+    return _attempt(form, linear, curvature, wanted=1e-8, accepted=1e-6)
+
+
+def _attempt(form: ConicForm, linear: FloatArray, curvature: float, wanted: float, accepted: float) -> ConicResult:
     columns = form.A.shape[1]
     weights = np.concatenate([np.full(form.n, curvature), np.zeros(columns - form.n)])
     q = np.concatenate([np.asarray(linear, dtype=np.float64), np.zeros(columns - form.n)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = 1e-8
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
+    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = accepted
     solver = clarabel.DefaultSolver(
         sp.diags(weights, format="csc"), q, sp.csc_matrix(form.A), form.b, list(form.cones), settings
     )
@@ -92,4 +104,4 @@ def minimise(form: ConicForm, linear: FloatArray, curvature: float = 0.0) -> Con
         else "failed"
     )
     x = np.asarray(answer.x)[: form.n]
-    return ConicResult(x, float(answer.obj_val), status)
+    return ConicResult(x, float(answer.obj_val), status, np.asarray(answer.s), np.asarray(answer.z))

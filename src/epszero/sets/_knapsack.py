@@ -1,68 +1,115 @@
-"""The continuous quadratic knapsack: find λ with φ(λ) = wᵀ clip(v + λw, lower, upper) = target.
+"""The continuous quadratic knapsack: x = clip(v + λw, lower, upper) with λ such that wᵀx is a given target.
 
-φ is continuous, piecewise linear and nondecreasing, so Newton's method with a bracket lands on the right linear piece,
-and the step taken there is exact. A Newton step that leaves the bracket, or meets a flat piece, is replaced by the
-middle of the bracket, or by the outermost kink while the bracket is open on that side. Typically 3 to 6 passes over v,
-all agents at once.
+φ(λ) = wᵀ clip(v + λw, lower, upper) is continuous, piecewise linear and nondecreasing, so Newton's method with a
+bracket lands on the right linear piece, and the step taken there is exact. A Newton step that leaves the bracket is
+replaced by its middle; on a flat piece with an open bracket λ moves by gap/Σw², which is never too far, and then by
+eight times as much at each pass. Typically 1 to 4 passes.
 Source: Cominetti, Mascarenhas & Silva, "A Newton's method for the continuous quadratic knapsack problem",
 Math. Prog. Comp. 6 (2014). Assumes that the target is attainable; then the answer is exact to rounding.
+
+Sums over the entries of a short vector are written out term by term with the agents on the last axis: XLA then fuses
+and vectorises them over the agents, five times faster than its reduction over a short axis.
 """
 
-from typing import NamedTuple
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from epszero._types import Array
 
-PASSES = 120  # a bisection of the whole float range would end within this many
+PASSES = 200  # a bisection of the whole float range would end within this many
+UNROLLED = 64  # vectors up to this length are summed term by term
 
 
 class _Search(NamedTuple):
     multiplier: Array  # λ, one per batch entry
+    gap: Array  # target − φ(λ)
+    slope: Array  # φ′(λ)
     low: Array  # φ(low) < target
     high: Array  # φ(high) > target
     done: Array
     passes: Array
 
 
-def budget_multiplier(v: Array, lower: Array, upper: Array, weights: Array, target: Array, active: Array) -> Array:
-    """λ with wᵀ clip(v + λw, lower, upper) = target where `active`, and 0 elsewhere. Batched over leading axes."""
-    rounding = 4e-16 * (jnp.abs(target) + jnp.sum(jnp.abs(weights * jnp.clip(v, lower, upper)), axis=-1))
-    to_lower, to_upper = (lower - v) / weights, (upper - v) / weights  # the kinks of φ
-    first_kink = jnp.min(jnp.minimum(_finite(to_lower, jnp.inf), _finite(to_upper, jnp.inf)), axis=-1)
-    last_kink = jnp.max(jnp.maximum(_finite(to_lower, -jnp.inf), _finite(to_upper, -jnp.inf)), axis=-1)
+def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, at_least: Array, at_most: Array) -> Array:
+    """clip(v + λw, lower, upper), λ = 0 where the weighted sum then keeps the budget, else it meets the nearer end."""
+    y, lo, hi, w = _entries_first(max(jnp.ndim(at_least), jnp.ndim(at_most)), v, lower, upper, weights)
+    total, slope = _total_and_slope(y, w, lo, hi)
+    target = jnp.clip(total, at_least, at_most)
+    rounding = 4 * jnp.finfo(y.dtype).eps * (jnp.abs(target) + jnp.abs(total))
+    steepest = _sum(lambda w: w**2, w)
 
     def refine(search: _Search) -> _Search:
-        at = search.multiplier
-        moved = v + at[..., None] * weights
-        gap = target - jnp.sum(weights * jnp.clip(moved, lower, upper), axis=-1)
-        slope = jnp.sum(jnp.where((moved > lower) & (moved < upper), weights**2, 0.0), axis=-1)
+        at, gap = search.multiplier, search.gap
         low, high = jnp.where(gap > 0, at, search.low), jnp.where(gap < 0, at, search.high)
-        newton = at + gap / slope  # NaN or infinite on a flat piece
+        newton = at + gap / search.slope  # NaN or infinite on a flat piece
         middle = 0.5 * (low + high)
-        outermost = jnp.where(gap > 0, last_kink, first_kink)
-        elsewhere = jnp.where(jnp.isfinite(middle), middle, outermost)
+        elsewhere = jnp.where(jnp.isfinite(middle), middle, at + gap / steepest * 8.0**search.passes)
         proposal = jnp.where((newton > low) & (newton < high), newton, elsewhere)
-        done = search.done | ~(jnp.abs(gap) > rounding) | (proposal == at)
-        return _Search(jnp.where(done, at, proposal), low, high, done, search.passes + 1)
+        stay = search.done | (proposal == at)
+        at = jnp.where(stay, at, proposal)
+        total, slope = _total_and_slope(y, w, lo, hi, at)
+        done = stay | ~(jnp.abs(target - total) > rounding)
+        return _Search(at, target - total, slope, low, high, done, search.passes + 1.0)
 
-    start = jnp.zeros(active.shape, v.dtype)
-    first = _Search(start, jnp.full_like(start, -jnp.inf), jnp.full_like(start, jnp.inf), ~active, jnp.asarray(0))
+    infinite = jnp.full(target.shape, jnp.inf, y.dtype)
+    settled = ~(jnp.abs(target - total) > 0)
+    first = _Search(
+        jnp.zeros_like(infinite),
+        target - total,
+        jnp.broadcast_to(slope, target.shape),
+        -infinite,
+        infinite,
+        settled,
+        jnp.zeros((), y.dtype),
+    )
     last = jax.lax.while_loop(lambda search: jnp.any(~search.done) & (search.passes < PASSES), refine, first)
-    return last.multiplier
+    x = jnp.clip(y + last.multiplier * w, lo, hi)
+    x = _topped_up(x, lo, hi, w, target, 1e3 * rounding, last.gap)
+    return jnp.moveaxis(x, 0, -1)
 
 
-def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, target: Array, active: Array) -> Array:
-    """clip(v + λw, lower, upper) with the λ above, the budget met to rounding even where |v| is huge."""
-    multiplier = budget_multiplier(v, lower, upper, weights, target, active)
-    x = jnp.clip(v + multiplier[..., None] * weights, lower, upper)
-    gap = jnp.where(active, target - jnp.sum(weights * x, axis=-1), 0.0)
-    free = jnp.where(gap[..., None] * weights > 0, x < upper, x > lower) & (weights != 0)
-    slope = jnp.sum(jnp.where(free, weights**2, 0.0), axis=-1)
-    nudge = jnp.where(slope > 0, gap / slope, 0.0)[..., None]
-    return jnp.clip(jnp.where(free, x + nudge * weights, x), lower, upper)
+def _total_and_slope(y: Array, w: Array, lo: Array, hi: Array, at: Array | float = 0.0) -> tuple[Array, Array]:
+    """φ and φ′ at λ = `at`."""
+    total = _sum(lambda y, w, lo, hi: w * jnp.clip(y + at * w, lo, hi), y, w, lo, hi)
+    slope = _sum(lambda y, w, lo, hi: jnp.where((y + at * w > lo) & (y + at * w < hi), w**2, 0.0), y, w, lo, hi)
+    return total, slope
 
 
-def _finite(kinks: Array, otherwise: float) -> Array:
-    return jnp.where(jnp.isfinite(kinks), kinks, otherwise)
+def _topped_up(x: Array, lo: Array, hi: Array, w: Array, target: Array, tol: Array, gap: Array) -> Array:
+    """Where |v| is huge, v + λw has lost digits: spread what is missing over the entries that have room for it."""
+
+    def top_up(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        x, gap, trips = carry
+        room = jnp.where(gap * w > 0, hi - x, jnp.where(gap * w < 0, x - lo, 0.0)) > 0
+        slope = jnp.sum(jnp.where(room, w**2, 0.0), axis=0)
+        x = jnp.clip(jnp.where(room, x + jnp.where(slope > 0, gap / slope, 0.0) * w, x), lo, hi)
+        return x, target - jnp.sum(w * x, axis=0), trips + 1
+
+    def missing(carry: tuple[Array, Array, Array]) -> Array:
+        return jnp.any(jnp.abs(carry[1]) > tol) & (carry[2] < 3)
+
+    return jax.lax.while_loop(missing, top_up, (x, gap, jnp.asarray(0)))[0]
+
+
+def _entries_first(batch: int, v: Array, *parameters: Array) -> tuple[Array, ...]:
+    """Each array with the axis of the entries in front and at least `batch` axes behind it."""
+    axes = max(batch + 1, *(jnp.ndim(a) for a in (v, *parameters)))
+
+    def turned(a: Array) -> Array:
+        return jnp.moveaxis(jnp.reshape(a, (1,) * (axes - jnp.ndim(a)) + jnp.shape(a)), -1, 0)
+
+    y, *others = (turned(a) for a in (v, *parameters))
+    return y, *(jnp.broadcast_to(a, y.shape[:1] + a.shape[1:]) for a in others)
+
+
+def _sum(term: Callable[..., Any], *arrays: Array) -> Array:
+    """Σ_j term(a[j], …) over the leading axis, term by term for short vectors."""
+    n = arrays[0].shape[0]
+    if n > UNROLLED:
+        return jnp.sum(term(*arrays), axis=0)
+    return functools.reduce(operator.add, [term(*(a[j] for a in arrays)) for j in range(n)])

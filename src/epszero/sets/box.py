@@ -42,7 +42,7 @@ class Box(Set):
     def _diameter(self) -> Array:
         return norm(jnp.broadcast_to(self.upper - self.lower, self.batch_shape + self.known_point_shape))
 
-    def conic(self, n: int) -> ConicForm:
+    def _conic(self, n: int) -> ConicForm:
         lower, upper = np.broadcast_to(self.lower, n), np.broadcast_to(self.upper, n)
         return ConicForm.inequalities(np.vstack([np.eye(n), -np.eye(n)]), np.concatenate([upper, -lower]))
 

@@ -1,0 +1,110 @@
+"""Whether sets fit together and meet: what `Intersection` and `Polyhedron` check when they are built."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from epszero._checks import InputError, first_index, label, refuse
+from epszero._types import FloatArray
+from epszero.sets._base import Set
+from epszero.sets._conic import ConicForm, minimise
+from epszero.sets._parameters import broadcast, one_set
+
+
+def agreeing(sets: Sequence[Set]) -> tuple[Set, ...]:
+    """The sets, refused in a sentence when their points or batches differ in shape."""
+    if not sets:
+        refuse("sets", "an Intersection of no sets has no meaning", "Pass at least one set")
+    members = tuple(one_set(f"sets[{i}]", member) for i, member in enumerate(sets))
+    known = [(i, member) for i, member in enumerate(members) if member.point_shape is not None]
+    for i, member in known[1:]:
+        j, other = known[0]
+        if member.point_shape != other.point_shape:
+            refuse(
+                f"sets[{j}], sets[{i}]",
+                f"have points of shape {other.point_shape} and {member.point_shape}",
+                "Intersect sets of the same dimension",
+            )
+    if len({member.rank for member in members}) > 1:
+        refuse("sets", "mix sets of vectors with sets of matrices", "Intersect sets of the same kind")
+    broadcast(**{f"sets[{i}]": member.batch_shape for i, member in enumerate(members)})
+    return members
+
+
+def joined(sets: Sequence[Set], shape: tuple[int, ...] | None) -> ConicForm | None:
+    """The conic form of the intersection, refused when Clarabel proves it empty; None where there is no such form."""
+    if shape is None:
+        return None
+    try:
+        forms = [member.conic(int(np.prod(shape))) for member in sets]
+    except InputError:  # a batch, or a member without a conic form
+        return None
+    if _disjoint(forms):
+        for i, j in combinations(range(len(sets)), 2):
+            if _disjoint([forms[i], forms[j]]):
+                _refuse_disjoint(sets, (i, j))
+        _refuse_disjoint(sets, range(len(sets)))
+    return ConicForm.both(forms)
+
+
+def refuse_apart(sets: Sequence[Set], gap: FloatArray, failed: object) -> None:
+    """Refuse sets of which Dykstra's algorithm found no common point."""
+    missed = np.asarray(failed)
+    if missed.any():
+        where = first_index(missed)
+        refuse(
+            ", ".join(f"sets[{i}]{label(where)}" for i in range(len(sets))),
+            f"no common point was found: the nearest points of the members stay {np.asarray(gap)[where]:g} apart",
+            "Enlarge one of the sets so that all of them overlap",
+        )
+
+
+def some_point(form: ConicForm, kept: Sequence[int]) -> FloatArray:
+    """A point of a polyhedron, refused when Clarabel proves that there is none; `kept`: the rows of G in the form."""
+    result = minimise(form, np.zeros(form.n))
+    if result.status == "infeasible":
+        clash, proof = _clash(form, len(kept), result.dual)
+        names = [f"G[{kept[i]}]" if i < len(kept) else f"A[{i - len(kept)}]" for i in clash]
+        weights = proof / np.abs(proof).max()
+        refuse(
+            "G, h, A, b" if any("A" in name for name in names) else "G, h",
+            f"no x meets all rows: {', '.join(names)} contradict each other (times "
+            f"{', '.join(f'{weight:.3g}' for weight in weights)} they add up to 0 ≤ {form.b[clash] @ weights:.3g})",
+            "Relax one of these rows",
+        )
+    return result.x
+
+
+def _disjoint(forms: Sequence[ConicForm]) -> bool:
+    return minimise(ConicForm.both(forms), np.zeros(forms[0].n)).status == "infeasible"
+
+
+def _refuse_disjoint(sets: Sequence[Set], which: Sequence[int]) -> None:
+    refuse(
+        ", ".join(f"sets[{i}]" for i in which),
+        f"have no point in common: {' and '.join(_brief(sets[i]) for i in which)}",
+        "Enlarge one of them until they overlap",
+    )
+
+
+def _brief(member: Set) -> str:
+    text = repr(member)
+    return text if len(text) <= 160 else text[:157] + "…)"
+
+
+def _clash(form: ConicForm, inequalities: int, dual: FloatArray) -> tuple[list[int], FloatArray]:
+    """A few rows that contradict each other (of a longer list, each that can be spared is left out), and the proof."""
+    rows = [int(i) for i in np.flatnonzero(np.abs(dual) > 1e-6 * np.abs(dual).max())]
+    proof = dual[rows]
+    for row in rows[:20]:
+        fewer = [i for i in rows if i != row]
+        above, level = [i for i in fewer if i < inequalities], [i for i in fewer if i >= inequalities]
+        parts = [
+            ConicForm.inequalities(form.A[above], form.b[above]),
+            ConicForm.equalities(form.A[level], form.b[level]),
+        ]
+        result = minimise(ConicForm.both(parts), np.zeros(form.n))
+        if result.status == "infeasible":
+            rows, proof = fewer, result.dual
+    return rows, proof

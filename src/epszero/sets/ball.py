@@ -1,0 +1,83 @@
+"""{x : ‖x − center‖ ≤ radius} for the Euclidean norm (2), the sum of absolute values (1) or the largest entry (inf).
+
+Projection: 2 scales, inf clips, both O(n); 1 shrinks by the root of a piecewise linear equation (sets/_knapsack.py),
+O(n) per pass. Support ⟨direction, center⟩ + radius·(dual norm). Diameter exact: 2·radius, times √n for inf.
+Radius (…) and center (…, n) may be batches; a radius of 0 is one point.
+"""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+
+from epszero._checks import known_arguments, positive, real_array, refuse
+from epszero._shaped import dot
+from epszero._shaped import norm as euclidean
+from epszero._types import Array, FloatArray, Real
+from epszero.sets._base import Set
+from epszero.sets._conic import ConicForm
+from epszero.sets._knapsack import clip_to_budget
+from epszero.sets._parameters import broadcast, dimension, spread
+
+
+class Ball(Set):
+    """A ball of `radius` around `center` in the norm 2, 1 or inf."""
+
+    static: ClassVar[tuple[str, ...]] = ("norm",)
+    radius: FloatArray
+    center: FloatArray
+    norm: float  # 1, 2 or ∞
+
+    @known_arguments
+    def __init__(self, radius: Real = 1.0, center: Real = 0.0, norm: Any = 2, dim: int | None = None) -> None:
+        if norm not in (1, 2, np.inf, "inf"):
+            refuse("norm", f"must be 2, 1 or inf, but it is {norm!r}", "Pass one of these, or intersect other sets")
+        self.radius = positive("radius", radius, strict=False)
+        self.center = spread("center", real_array("center", center), dimension(dim))
+        self.norm = float(norm)
+        broadcast(radius=self.radius.shape, center=self.center.shape[:-1])
+
+    @property
+    def point_shape(self) -> tuple[int, ...] | None:
+        return self.center.shape[-1:] or None
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.radius.shape, self.center.shape[:-1])
+
+    def _project(self, v: Array) -> Array:
+        u, r = v - self.center, jnp.asarray(self.radius)
+        if self.norm == np.inf:
+            return self.center + jnp.clip(u, -r[..., None], r[..., None])
+        if self.norm == 1:
+            outside = jnp.sum(jnp.abs(u), axis=-1) > r
+            zero, infinite, one = jnp.asarray(0.0), jnp.asarray(jnp.inf), jnp.asarray(1.0)
+            size = clip_to_budget(jnp.abs(u), zero, infinite, one, -infinite, r)
+            return jnp.where(outside[..., None], self.center + jnp.sign(u) * size, v)
+        length = euclidean(u)
+        outside = ~(length <= r)  # so that NaN stays NaN
+        return jnp.where(outside[..., None], self.center + u * (r / jnp.where(outside, length, 1.0))[..., None], v)
+
+    def _support(self, direction: Array) -> Array:
+        if self.norm == np.inf:
+            dual = jnp.sum(jnp.abs(direction), axis=-1)
+        else:
+            dual = jnp.max(jnp.abs(direction), axis=-1) if self.norm == 1 else euclidean(direction)
+        return dot(direction, self.center) + self.radius * dual
+
+    def _diameter(self) -> Array:
+        stretch = float(np.sqrt(self.known_point_shape[0])) if self.norm == np.inf else 1.0
+        return jnp.broadcast_to(2 * stretch * self.radius, self.batch_shape)
+
+    def _point(self) -> Array:
+        return jnp.broadcast_to(self.center, self.batch_shape + self.known_point_shape)
+
+    def _conic(self, n: int) -> ConicForm:
+        c, r, eye = np.broadcast_to(self.center, n), self.radius.reshape(1), np.eye(n)
+        if self.norm == 2:
+            return ConicForm.second_order(np.vstack([np.zeros((1, n)), -eye]), np.concatenate([r, -c]))
+        if self.norm == np.inf:
+            return ConicForm.inequalities(np.vstack([eye, -eye]), np.concatenate([r + c, r - c]))
+        rows: Any = sp.bmat([[eye, -eye], [-eye, -eye], [None, np.ones((1, n))]])  # |x − c| ≤ aux, Σaux ≤ r
+        return ConicForm.inequalities(rows, np.concatenate([c, -c, r]), n)

@@ -1,0 +1,47 @@
+"""{x : normalᵀx = offset}.
+
+Projection v − (aᵀv − β) a/‖a‖², O(n) (sets/_levels.py). Support t·β along t·a (to rounding), else ∞. Diameter exact: ∞,
+or 0 in dimension 1. Normals (…, n) and offsets (…) may be batches.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._checks import known_arguments, real_array
+from epszero._types import Array, FloatArray, Real
+from epszero.sets import _levels
+from epszero.sets._base import Set
+from epszero.sets._conic import ConicForm
+from epszero.sets._parameters import broadcast, direction
+
+
+class Hyperplane(Set):
+    """Points where a linear function takes one value."""
+
+    normal: FloatArray
+    offset: FloatArray
+
+    @known_arguments
+    def __init__(self, normal: Real, offset: Real) -> None:
+        self.normal, self.offset = direction("normal", normal), real_array("offset", offset)
+        broadcast(normal=self.normal.shape[:-1], offset=self.offset.shape)
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return self.normal.shape[-1:]
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.normal.shape[:-1], self.offset.shape)
+
+    def _project(self, v: Array) -> Array:
+        return _levels.project(v, self.normal, self.offset, self.offset)
+
+    def _support(self, direction: Array) -> Array:
+        return _levels.support(direction, self.normal, self.offset, self.offset)
+
+    def _diameter(self) -> Array:
+        return jnp.broadcast_to(_levels.diameter(self.normal, self.offset, self.offset), self.batch_shape)
+
+    def _conic(self, n: int) -> ConicForm:
+        return ConicForm.equalities(self.normal.reshape(1, n), self.offset.reshape(1))

@@ -1,0 +1,63 @@
+"""factor·C = {factor·x : x ∈ C}, for a number factor ≠ 0; a negative one reflects.
+
+Projection factor·P_C(v/factor); support σ_C(factor·d); diameter |factor| times that of C. Costs those of C.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from epszero._checks import known_arguments, real_array, refuse
+from epszero._types import Array, FloatArray
+from epszero.sets._base import Set
+from epszero.sets._conic import ConicForm
+from epszero.sets._parameters import one_set
+
+
+class Scaled(Set):
+    """The set multiplied by `factor`."""
+
+    set: Set
+    factor: FloatArray
+
+    @known_arguments
+    def __init__(self, set: Set, factor: float) -> None:
+        self.set = one_set("set", set)
+        self.factor = real_array("factor", factor)
+        if self.factor.shape:
+            refuse("factor", f"must be one number, but its shape is {self.factor.shape}", "Scale each set by itself")
+        if self.factor == 0:
+            refuse("factor", "must not be 0, which leaves a single point or nothing closed", "Use Singleton(0.0)")
+
+    @property
+    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.set.rank
+
+    @property
+    def point_shape(self) -> tuple[int, ...] | None:
+        return self.set.point_shape
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.set.batch_shape
+
+    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
+        self.set.check_shape(argument, shape)
+
+    def _project(self, v: Array) -> Array:
+        return self.factor * self.set._project(v / self.factor)
+
+    def _support(self, direction: Array) -> Array:
+        return self.set._support(self.factor * direction)
+
+    def _diameter(self) -> Array:
+        return abs(self.factor) * self.set._diameter()
+
+    def _point(self) -> Array:
+        return self.factor * self.set._point()
+
+    def _conic(self, n: int) -> ConicForm:
+        form = self.set.conic(n)
+        shrink: Any = sp.diags(np.concatenate([np.full(n, 1 / float(self.factor)), np.ones(form.A.shape[1] - n)]))
+        return ConicForm(sp.csr_matrix(form.A @ shrink), form.b, form.cones, n)

@@ -1,0 +1,67 @@
+"""{X ∈ R^{n×n} : X = Xᵀ, X ⪰ 0}: symmetric positive semidefinite matrices, as a cone among all n × n matrices.
+
+Projection: the symmetric part of V, its negative eigenvalues set to 0; O(n³). Support: a skew part of the direction D
+is orthogonal to every member, so sup ⟨D, X⟩ is 0 when the symmetric part of D has no positive eigenvalue (to rounding:
+√eps of the norm of D) and ∞ otherwise. Diameter ∞, exact. Points are matrices on the last two axes.
+"""
+
+from typing import ClassVar
+
+import clarabel
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+
+from epszero._checks import count, known_arguments
+from epszero._shaped import norm
+from epszero._types import Array
+from epszero.sets._base import Set, rounding
+from epszero.sets._conic import ConicForm
+
+
+class PositiveSemidefinite(Set):
+    """Symmetric n × n matrices without a negative eigenvalue."""
+
+    static: ClassVar[tuple[str, ...]] = ("n",)
+    n: int
+
+    @known_arguments
+    def __init__(self, n: int) -> None:
+        self.n = count("n", n, least=1)
+
+    @property
+    def rank(self) -> int:
+        return 2
+
+    @property
+    def point_shape(self) -> tuple[int, ...]:
+        return (self.n, self.n)
+
+    def _project(self, v: Array) -> Array:
+        eigenvalues, axes = jnp.linalg.eigh(_symmetric(v))
+        return _symmetric(jnp.einsum("...ik,...k,...jk->...ij", axes, jnp.maximum(eigenvalues, 0.0), axes))
+
+    def _support(self, direction: Array) -> Array:
+        even = _symmetric(direction)
+        largest = jnp.linalg.eigvalsh(even)[..., -1]
+        return jnp.where(largest > rounding(direction) * norm(direction, rank=2), jnp.inf, 0.0)
+
+    def _diameter(self) -> Array:
+        return jnp.asarray(jnp.inf)
+
+    def _point(self) -> Array:
+        return jnp.eye(self.n)
+
+    def _conic(self, n: int) -> ConicForm:
+        place = np.arange(n).reshape(self.n, self.n)
+        rows, columns = np.tril_indices(self.n)  # Clarabel's order: the upper triangle, column by column
+        weights = np.where(rows == columns, 1.0, np.sqrt(2.0))  # which keep the norm
+        triangle = -weights[:, None] * np.eye(n)[place[columns, rows]]
+        cone = ConicForm(sp.csr_matrix(triangle), np.zeros(len(rows)), (clarabel.PSDTriangleConeT(self.n),), n)
+        apart = rows != columns
+        mirror = np.eye(n)[place[rows, columns][apart]] - np.eye(n)[place[columns, rows][apart]]
+        return ConicForm.both([ConicForm.equalities(mirror, np.zeros(len(mirror))), cone])
+
+
+def _symmetric(matrix: Array) -> Array:
+    return (matrix + jnp.swapaxes(matrix, -1, -2)) / 2

@@ -1,0 +1,70 @@
+"""C + by = {x + by : x ∈ C}.
+
+Projection by + P_C(v − by); support σ_C(d) + ⟨d, by⟩; diameter that of C. Costs those of C. `by` is a number or an
+array (its leading axes are a batch).
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._checks import known_arguments, real_array, refuse
+from epszero._shaped import dot
+from epszero._types import Array, FloatArray, Real
+from epszero.sets._base import Set
+from epszero.sets._conic import ConicForm
+from epszero.sets._parameters import broadcast, one_set
+
+
+class Translated(Set):
+    """The set moved by the vector `by`."""
+
+    set: Set
+    by: FloatArray
+
+    @known_arguments
+    def __init__(self, set: Set, by: Real) -> None:
+        self.set = one_set("set", set)
+        self.by = real_array("by", by)
+        if self.by.ndim and self.set.point_shape not in (None, self.by.shape[-self.rank :]):
+            refuse(
+                "by",
+                f"has shape {self.by.shape}, but {type(set).__name__} has points of shape {self.set.point_shape}",
+                "Make them agree, or pass a number",
+            )
+        broadcast(set=self.set.batch_shape, by=self.by.shape[: -self.rank])
+
+    @property
+    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.set.rank
+
+    @property
+    def point_shape(self) -> tuple[int, ...] | None:
+        return self.set.point_shape or self.by.shape[-self.rank :] or None
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(self.set.batch_shape, self.by.shape[: -self.rank])
+
+    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
+        super().check_shape(argument, shape)
+        self.set.check_shape(argument, shape)
+
+    def _project(self, v: Array) -> Array:
+        return self.by + self.set._project(v - self.by)
+
+    def _support(self, direction: Array) -> Array:
+        return self.set._support(direction) + dot(direction, self.by, self.rank)
+
+    def _diameter(self) -> Array:
+        return jnp.broadcast_to(self.set._diameter(), self.batch_shape)
+
+    def _point(self) -> Array:
+        shape = self.batch_shape + self.known_point_shape
+        return self.by + self.set._project(jnp.broadcast_to(-self.by, shape))
+
+    def _conic(self, n: int) -> ConicForm:
+        form: Any = self.set.conic(n)
+        shift = np.concatenate([np.broadcast_to(self.by.ravel(), n), np.zeros(form.A.shape[1] - n)])
+        return ConicForm(form.A, form.b + form.A @ shift, form.cones, n)

@@ -1,0 +1,20 @@
+"""The code in the README runs as it stands, and does what the comments say."""
+
+import re
+from pathlib import Path
+
+import epszero as ez
+
+TEXT = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_runs(capsys):
+    names = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL):
+        exec(compile(block, "README.md", "exec"), names)  # our own text
+    first, second = capsys.readouterr().out.splitlines()
+    assert re.match(r"converged at iteration \d+, residual \S+ \(forward-backward, step by backtracking\)\.", first)
+    assert re.match(r"x in the domain, z in A\(x\) up to \S+, residual \S+", second)
+    assert names["plan"].status is ez.Status.CONVERGED
+    assert len(names["plans"]) == 50
+    assert all(plan.iterations == 200 for plan in names["plans"])
