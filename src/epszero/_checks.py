@@ -52,6 +52,10 @@ def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
 
 def real_array(argument: str, value: Real, *, allow_infinite: bool = False) -> FloatArray:
     """`value` as a float64 array, refused when it is not numeric, ragged, NaN or (unless allowed) infinite."""
+    if np.iscomplexobj(value):
+        refuse(
+            argument, "must be real, but it is complex", "Pass its real part, or real and imaginary parts as entries"
+        )
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

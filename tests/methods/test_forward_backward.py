@@ -168,8 +168,9 @@ def test_backtracking_recovers_from_a_start_in_a_steep_place():
 
 def test_backtracking_says_so_when_the_operator_is_a_rotation():
     stated = ez.Inclusion(ez.sets.Box(-1, 1, dim=2), lambda x: jnp.stack([x[1], -x[0]]))
-    with pytest.raises(ez.SolveError, match="not look cocoercive"):
+    with pytest.raises(ez.SolveError, match="not look cocoercive") as caught:
         ez.solve(stated, x0=[0.5, 0.5])
+    assert caught.value.solution.status is ez.Status.NO_STEP
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ CASES = {
     ),
     "x0 of the wrong length": (lambda: ez.solve(KNOWN, x0=[0.0, 0.0, 0.0]), r"^x0: Box has points of shape \(2,\)"),
     "x0 with a NaN": (lambda: ez.solve(KNOWN, x0=[0.0, np.nan]), r"^x0\[1\]: must be finite"),
+    "x0 that is complex": (lambda: ez.solve(KNOWN, x0=np.zeros(2, complex)), "^x0: must be real, but it is complex"),
     "x0 that is text": (lambda: ez.solve(KNOWN, x0="zero"), "^x0: must be a number"),
     "x0 nested unlike A": (lambda: ez.solve(KNOWN, x0={"a": [0.0, 0.0, 1.0]}), "^x0: Box has points of shape"),
     "no dimension anywhere": (

@@ -29,6 +29,18 @@ def test_converged():
     assert "converged at iteration" in str(solution)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_without_a_tol_the_accuracy_does_not_depend_on_the_units(scale):
+    problem = ez.Minimization(lambda x: scale * jnp.sum((x - 3) ** 2), ez.sets.Box(-10, 10, dim=2))
+    np.testing.assert_allclose(ez.solve(problem, x0=[10, -10]).x, 3.0, atol=1e-7)
+
+
+def test_a_start_at_the_solution_converges_at_once():
+    problem = ez.Minimization(lambda x: jnp.sum((x - 3) ** 2), ez.sets.Box(-10, 10, dim=2))
+    first = ez.solve(problem)
+    assert ez.solve(problem, x0=first.x).iterations <= 1
+
+
 def test_exactly_K_iterations_end_without_complaint():
     solution = ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=25)
     assert solution.status is ez.Status.ITERATIONS_USED_UP

@@ -94,7 +94,7 @@ class ForwardBackward(Method):
     def last_step(self, state: State) -> Any:
         if self._searches:
             return state.own.used
-        return self.sizes if self.schedule is None else self.schedule(state.k - 1)
+        return self.sizes if self.schedule is None else self.schedule(jnp.maximum(state.k - 1, 0))
 
     @property
     def _searches(self) -> bool:

@@ -40,6 +40,10 @@ class Backward(Node):
             return self._each(lambda part, leaf: _resolve(part, leaf, step), v)
         return self._each(_resolve, v, step)
 
+    def into_domain(self, x: PyTree) -> PyTree:
+        """x where it lies in the domain, block by block; else its projection on a set, or a prox of a function."""
+        return self._each(_into, x)
+
     def in_domain(self, x: PyTree) -> bool:
         """Whether every block of x lies in the domain of its part (always true for a bare resolvent)."""
         return all(jax.tree.leaves(self._each(_inside, x)))
@@ -106,6 +110,19 @@ def _resolve(part: Any, v: PyTree, step: Any) -> Any:
         answer = part.project(rows) if isinstance(part, Set) else part.prox(rows, step)
         return jnp.reshape(answer, jnp.shape(v))
     return part.resolvent(v, step)
+
+
+def _into(part: Any, x: PyTree) -> PyTree:
+    if not isinstance(part, Set | Function):
+        return x
+    rows = np.atleast_1d(x)
+    if isinstance(part, Set):
+        nearest = np.asarray(part.project(rows))
+        moved = np.linalg.norm(nearest - rows) > 1e-9 * max(1.0, float(np.linalg.norm(rows)))
+    else:
+        moved = not _inside(part, x)
+        nearest = np.asarray(part.prox(rows)) if moved else rows
+    return nearest.reshape(np.shape(x)) if moved else x
 
 
 def _inside(part: Any, x: PyTree) -> bool:

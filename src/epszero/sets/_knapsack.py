@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from epszero._types import Array
 
 PASSES = 200  # a bisection of the whole float range would end within this many
-UNROLLED = 64  # vectors up to this length are summed term by term
+UNROLLED = 32  # vectors up to this length are summed term by term; longer ones would take too long to compile
 
 
 class _Search(NamedTuple):
@@ -41,7 +41,7 @@ def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, at_leas
     total, slope = _total_and_slope(y, w, lo, hi)
     target = jnp.clip(total, at_least, at_most)
     rounding = 4 * jnp.finfo(y.dtype).eps * (jnp.abs(target) + jnp.abs(total))
-    steepest = _sum(lambda w: w**2, w)
+    steepest = jnp.sum(w**2, axis=0)
 
     def refine(search: _Search) -> _Search:
         at, gap = search.multiplier, search.gap

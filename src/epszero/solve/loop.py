@@ -20,6 +20,7 @@ RUNNING, CONVERGED, DIVERGED, STALLED, NOT_FINITE, STUCK = range(6)
 STOPS = 16  # how many iterations at which to look one compiled call takes
 FIRST_BLOCK = 1_000_000  # numbers that the first call may touch, before its speed is known
 BLINK = 0.2  # seconds that one call may last, so that the keyboard and the progress bar are heard
+RELATIVE = 1e-9  # where the user gives no tol: of max(1, ‖B̂(x⁰)‖), or of max(1, ‖x⁰‖)/γ where B̂ is small throughout
 GROWTH = 1e8  # a residual this many times the first one has diverged
 PATIENCE = 1000  # steps, and a quarter of all taken, without a new least residual: it has stalled
 
@@ -36,11 +37,13 @@ class Run(NamedTuple):
 
 
 def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: Array) -> Run:
-    """The run before its first step. `tol` of NaN means 1e-9·max(1, ‖B̂(x⁰)‖)."""
+    """The run before its first step. `tol` of NaN means 1e-9 in the units of B̂: see RELATIVE."""
     state = method.init(A, B, x)
     size = norm(state.Bx)
-    limit = jnp.where(jnp.isnan(tol), 1e-9 * jnp.maximum(1.0, size), tol)
-    return Run(state, jnp.asarray(RUNNING), size, jnp.asarray(jnp.inf), jnp.asarray(0), limit)
+    longest = jnp.max(jnp.stack([jnp.max(leaf) for leaf in jax.tree.leaves(method.last_step(state))]))
+    scale = jnp.minimum(jnp.maximum(1.0, size), jnp.maximum(1.0, norm(x)) / longest)
+    limit = jnp.where(jnp.isnan(tol), RELATIVE * scale, tol)
+    return _typed(Run(state, jnp.asarray(RUNNING), size, jnp.asarray(jnp.inf), jnp.asarray(0), limit))
 
 
 def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> tuple[Run, Array]:
@@ -58,13 +61,18 @@ def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> 
         code = jnp.where(state.stuck, STUCK, code)
         code = jnp.where(residual <= run.tol, CONVERGED, code)
         code = jnp.where(jnp.isfinite(residual), code, NOT_FINITE)
-        return Run(state, code, scale, least, when, run.tol)
+        return _typed(Run(state, code, scale, least, when, run.tol))
 
     def to(run: Run, stop: Array) -> tuple[Run, Array]:
         run = jax.lax.while_loop(lambda r: (r.state.k < stop) & (r.code == RUNNING), one, run)
         return run, run.state.residual
 
     return jax.lax.scan(to, run, stops)
+
+
+def _typed(run: Run) -> Run:
+    """Without JAX's weak types, so that what comes out of `begin` and of `advance` fits one compiled program."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), run)
 
 
 begin_one = eqx.filter_jit(begin)

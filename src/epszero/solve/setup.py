@@ -44,14 +44,12 @@ def averaged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTre
 def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0: Any) -> tuple[PyTree, list[str]]:
     """x⁰ in the domain of A, and a note where it had to be moved there."""
     if x0 is None:
-        x0 = _open_start(problem, samples)
+        return problem.A.as_point("x0", _own_start(problem, samples)), []
     x = problem.A.as_point("x0", x0)
     problem.A.check_shapes("x0", x)
-    if problem.A.in_domain(x):
-        return x, []
-    inside = jax.tree.map(np.asarray, problem.A.resolvent(x, jnp.asarray(1.0)))
+    inside = problem.A.into_domain(x)
     moved = float(norm(subtract(x, inside)))
-    return inside, [f"x0 was outside the domain and was projected on it (moved by {moved:.3g})."]
+    return inside, [f"x0 was outside the domain and was projected on it (moved by {moved:.3g})."] if moved else []
 
 
 def _one_per_block(oracle: Oracle, samples: list[Any]) -> list[Samples]:
@@ -91,7 +89,7 @@ def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[st
         raise
     except Exception as error:
         raise InputError(
-            f"{name}: cannot be evaluated at {where}: {str(error).splitlines()[0]} "
+            f"{name}: cannot be evaluated at {where}: {str(error).splitlines()[0].rstrip('.')}. "
             "Make the dimensions of the function, the set, x0 and the samples agree, and compute with jax.numpy."
         ) from error
     if jax.tree.structure(returned) != jax.tree.structure(x) or shapes(returned) != shapes(x):
@@ -113,30 +111,28 @@ def _row(samples: Samples | None) -> PyTree:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), samples.values)
 
 
-def _open_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyTree:
-    """A start from the shapes that A knows; from the one dimension at which the oracle makes sense where A is open."""
+def _own_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyTree:
+    """A point of the domain, of the shape that A knows, or else of the one length at which the oracle makes sense."""
     start = problem.A.start()
-    parts = jax.tree.leaves(problem.A.parts, is_leaf=is_part)
     if all(leaf is not None for leaf in jax.tree.leaves(start, is_leaf=lambda leaf: leaf is None)):
         return start
-    sizes: list[int] = []
-    if len(parts) == 1 and isinstance(parts[0], Shaped):
-        width = [leaf.shape[-1] for leaf in jax.tree.leaves(samples.values)] if isinstance(samples, Samples) else []
-        lengths = {*range(1, MOST_GUESSED + 1), *width}
-        sizes = [n for n in lengths if _fits(problem, samples, (*parts[0].batch_shape, n))]
-    if len(sizes) != 1:
-        refuse(
-            "x0",
-            "A fits vectors of any length and the oracle does not settle it either, so the dimension of x is open",
-            "Pass x0, or dim= to the set",
-        )
-    return jnp.zeros((*parts[0].batch_shape, *sizes))
+    parts = jax.tree.leaves(problem.A.parts, is_leaf=is_part)
+    if len(parts) > 1 or not isinstance(parts[0], Shaped):
+        refuse("x0", "A does not fix the shape of x in every block", "Pass x0, or dim= to each set")
+    width = [leaf.shape[-1] for leaf in jax.tree.leaves(samples.values)] if isinstance(samples, Samples) else []
+    answers = {n: _fit(problem, samples, (*parts[0].batch_shape, n)) for n in {*range(1, MOST_GUESSED + 1), *width}}
+    fitting = [n for n, error in answers.items() if error is None]
+    if len(fitting) == 1:
+        return problem.A.into_domain(np.zeros((*parts[0].batch_shape, *fitting)))
+    why = "of several lengths" if fitting else f"of no length that was tried ({answers[max(width, default=1)]})"
+    refuse("x0", f"the dimension of x is open: A fits vectors of any length, and the oracle fits vectors {why}",
+           "Pass x0, or dim= to the set")  # fmt: skip
 
 
-def _fits(problem: Problem, samples: Samples | list[Samples] | None, shape: tuple[int, ...]) -> bool:
+def _fit(problem: Problem, samples: Samples | list[Samples] | None, shape: tuple[int, ...]) -> InputError | None:
     try:
         problem.A.check_shapes("x0", np.zeros(shape))
         check_oracle(problem, samples, np.zeros(shape))
-    except InputError:
-        return False
-    return True
+    except InputError as error:
+        return error
+    return None

@@ -22,11 +22,7 @@ MOST_ITERATIONS = 1_000_000  # where the user sets none
 HOLDOUT_SEED = 0  # which samples are kept aside must not depend on their values
 
 ENDINGS = {CONVERGED: Status.CONVERGED, DIVERGED: Status.DIVERGED, STALLED: Status.STALLED,
-           NOT_FINITE: Status.NOT_FINITE, STUCK: Status.STALLED}  # fmt: skip
-STUCK_NOTE = (
-    "Backtracking cut the step to nothing: B does not look cocoercive along the path (a rotation, or not monotone). "
-    "Declare constants with ez.declare, give a step, or use a method for merely monotone operators."
-)
+           NOT_FINITE: Status.NOT_FINITE, STUCK: Status.NO_STEP}  # fmt: skip
 
 
 @known_arguments
@@ -46,10 +42,10 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
     """Find x ∈ dom A and z ∈ A(x) with z + B̂(x) ≈ 0, B̂ the average of the problem's oracle over `samples`.
 
     `iterations=K` takes the steps k = 0, …, K and returns x^{K+1}, the paper's output; `tol` stops as soon as the
-    residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·max(1, ‖B̂(x⁰)‖). `holdout=0.3` keeps 30 % of the
-    samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to record the residual (a list, or
-    every n-th); by default 1, 2, …, 10, 20, …, 100, 200, …. `progress=True` shows a bar; a function is called with
-    (k, residual).
+    residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·min(max(1, ‖B̂(x⁰)‖), max(1, ‖x⁰‖)/γ).
+    `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
+    record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
+    a function is called with (k, residual).
     A run that does not reach `tol` raises `SolveError`, which carries the solution; `throw=False` returns it instead.
     Ctrl-C returns the last point reached.
     """
@@ -116,7 +112,7 @@ class Plan:
         return Solution(
             x=state.x if state.point is None else state.point,
             z=state.z, residual=float(state.residual), iterations=last - 1,
-            status=ENDINGS.get(code, unfinished), notes=(*notes, *([STUCK_NOTE] if code == STUCK else [])),
+            status=ENDINGS.get(code, unfinished), notes=tuple(notes),
             trace=trace, step=step, problem=self.problem, samples=data, method=settled, holdout=kept,
         )  # fmt: skip
 

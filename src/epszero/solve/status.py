@@ -11,6 +11,7 @@ class Status(Enum):
     ITERATIONS_USED_UP = "iterations used up"
     DIVERGED = "diverged"
     STALLED = "stalled"
+    NO_STEP = "no step works"
     NOT_FINITE = "not finite"
     INTERRUPTED = "interrupted"
 
@@ -22,7 +23,7 @@ class Status(Enum):
     @property
     def is_failure(self) -> bool:
         """Whether the output should not be taken for an answer."""
-        return self in (Status.DIVERGED, Status.STALLED, Status.NOT_FINITE)
+        return self in (Status.DIVERGED, Status.STALLED, Status.NO_STEP, Status.NOT_FINITE)
 
 
 _REMEDIES = {
@@ -34,6 +35,8 @@ _REMEDIES = {
     Status.STALLED: "The residual stopped shrinking before it reached tol: raise tol to what float64 can reach here, "
     "or rescale the problem; if it is still large the iterates go round in circles, and a shorter step or a method for "
     "merely monotone operators is needed.",
+    Status.NO_STEP: "Backtracking cut the step to nothing: B does not look cocoercive along the path (a rotation, or "
+    "not monotone). Declare constants with ez.declare, give a step, or use a method for merely monotone operators.",
     Status.NOT_FINITE: "B or the resolvent returned NaN or infinity: look at the oracle on the domain of A and at the "
     "samples, or take a shorter step; solution.trace says how far it went.",
     Status.INTERRUPTED: "Stopped by the keyboard: this is the last point reached; pass it as x0 to go on.",
