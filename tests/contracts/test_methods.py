@@ -52,8 +52,12 @@ def B(x, xi):
     return H @ x - xi
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("method", METHODS)
+FIRST, *OTHERS = METHODS
+TYPICAL = ["box", "simplex", "l1", "log barrier", "resolvent"]
+PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS for side in TYPICAL]
+
+
+@pytest.mark.parametrize(("method", "side"), PAIRS)
 def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     A = SIDES[side]
     solution = ez.solve(ez.Inclusion(A, B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), tol=1e-9, iterations=5000)
@@ -65,7 +69,7 @@ def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     assert solution.residual <= 1e-9
 
 
-@pytest.mark.parametrize("side", ["box", "l1", "simplex", "log barrier"])
+@pytest.mark.parametrize("side", ["simplex", "l1"])
 @pytest.mark.parametrize("method", METHODS)
 def test_z_is_in_A_of_x_before_convergence_too(method, side):
     for K in (0, 1, 5):

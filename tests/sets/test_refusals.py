@@ -22,7 +22,7 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: ez.Box(1.0, 0.0), "Box is empty: lower = 1 and upper = 0 leave nothing between them"),
     (lambda: ez.Box([0.0, 0.0], 1.0, dim=3), "dim: is 3, but the bounds have 2 entries."),
     (lambda: ez.BoxBudget(0, 1, at_least=4, dim=3), "at_least: is 4, but the box reaches at most 3."),
-    (lambda: ez.BoxBudget(0, 1, 2.0, 1.0), "the budget is empty: at_least = 2 exceeds at_most = 1."),
+    (lambda: ez.BoxBudget(0, 1, 2.0, 1.0), "the budget is empty: no number is at least 2 and at most 1."),
     (lambda: ez.BoxBudget(0, 1, at_least=4).project([0.0, 0.0]), "at_least: is 4, but the box reaches at most 2."),
     (lambda: ez.HalfSpace([0.0, 0.0], 1.0), "normal: must not be the zero vector"),
     (lambda: ez.HalfSpace([[1.0, 0.0], [0.0, 0.0]], 1.0), "normal[1]: must not be the zero vector"),

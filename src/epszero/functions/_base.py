@@ -48,7 +48,7 @@ class Function(Shaped):
     # -- shapes -------------------------------------------------------------------------------------------------------
 
     @property
-    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  # a wrapper takes that of its inside
+    def rank(self) -> int:
         """How many trailing axes make one point."""
         return 1 if self._inner is None else self._inner.rank
 

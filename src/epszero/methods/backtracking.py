@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from epszero._pytrees import inner, norm, subtract
+from epszero._points import inner, norm, subtract
 from epszero._types import Array, PyTree
 
 NU = 0.9

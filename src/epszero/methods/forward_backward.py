@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import known_arguments, real_array, refuse
-from epszero._pytrees import add, norm, subtract
+from epszero._points import add, norm, subtract
 from epszero._types import PyTree
 from epszero.constants import StepRange, step_range
 from epszero.methods._base import Method, State

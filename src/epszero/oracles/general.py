@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epszero._pytrees import add
+from epszero._points import add
 from epszero._types import PyTree
 from epszero.oracles._base import Average, Opaque, Oracle
 

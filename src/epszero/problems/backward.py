@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import real_array, refuse
+from epszero._points import add, norm, stack, subtract
 from epszero._pytree import Node
-from epszero._pytrees import add, norm, subtract
 from epszero._shaped import Shaped
 from epszero._types import PyTree
 from epszero.functions import Function, SeparableSum
@@ -36,9 +36,11 @@ class Backward(Node):
 
     def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
         """(Id + Γ A)⁻¹ v, with one step for all leaves or steps nested like v."""
-        if jax.tree.structure(step) != jax.tree.structure(v):
-            return self._each(lambda part, leaf: _resolve(part, leaf, step), v)
-        return self._each(_resolve, v, step)
+        steps = step if jax.tree.structure(step) == jax.tree.structure(v) else jax.tree.map(lambda _: step, v)
+        tasks: list[tuple[Any, PyTree, PyTree]] = []
+        order = self._each(lambda *task: tasks.append(task) or len(tasks) - 1, v, steps)
+        answers = _resolved(tasks)
+        return jax.tree.map(lambda place: answers[place], order)
 
     def into_domain(self, x: PyTree) -> PyTree:
         """x where it lies in the domain, block by block; else its projection on a set, or a prox of a function."""
@@ -102,6 +104,23 @@ def _unpacked(argument: str, part: Any) -> PyTree:
 
 def _unpacked_tree(argument: str, tree: PyTree) -> PyTree:
     return jax.tree.map(lambda part: _unpacked(argument, part), tree, is_leaf=is_part)
+
+
+def _resolved(tasks: list[tuple[Any, PyTree, PyTree]]) -> dict[int, PyTree]:
+    """`_resolve` for each task; sets or functions of one kind and shape go together, so that they compile once."""
+    alike: dict[Any, list[int]] = {}
+    for place, task in enumerate(tasks):
+        leaves, structure = jax.tree.flatten(task)
+        shapes = tuple(np.shape(leaf) for leaf in leaves)
+        alike.setdefault((structure, shapes) if isinstance(task[0], Set | Function) else place, []).append(place)
+    answers: dict[int, PyTree] = {}
+    for places in alike.values():
+        if len(places) == 1:
+            answers[places[0]] = _resolve(*tasks[places[0]])
+            continue
+        together = jax.vmap(_resolve)(*stack([tasks[place] for place in places]))
+        answers.update({place: together[row] for row, place in enumerate(places)})
+    return answers
 
 
 def _resolve(part: Any, v: PyTree, step: Any) -> Any:

@@ -38,14 +38,14 @@ def refuse_empty(box: "BoxBudget") -> None:
             f"{box.lower.shape}, {box.upper.shape}",
             "Make the leading axes agree",
         )
-    crossed = box.at_least > box.at_most
+    crossed = (box.at_least > box.at_most) | (box.at_least == np.inf) | (box.at_most == -np.inf)
     if crossed.any():
         where = first_index(crossed)
         least, most = (np.broadcast_to(a, crossed.shape)[where] for a in (box.at_least, box.at_most))
         refuse(
             f"at_least{label(where)}, at_most{label(where)}",
-            f"the budget is empty: at_least = {least:g} exceeds at_most = {most:g}",
-            "Make at_least ≤ at_most",
+            f"the budget is empty: no number is at least {least:g} and at most {most:g}",
+            "Make at_least ≤ at_most, the one below ∞ and the other above −∞",
         )
     if box.point_shape is None:
         return  # whether the budget can be reached depends on a dimension not known yet: see check_shape

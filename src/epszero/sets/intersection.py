@@ -42,7 +42,7 @@ class Intersection(Set):
             refuse_apart(self.sets, found.gap, found.failed)
 
     @property
-    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def rank(self) -> int:
         return self.sets[0].rank
 
     @property

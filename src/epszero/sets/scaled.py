@@ -31,7 +31,7 @@ class Scaled(Set):
             refuse("factor", "must not be 0, which leaves a single point or nothing closed", "Use Singleton(0.0)")
 
     @property
-    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def rank(self) -> int:
         return self.set.rank
 
     @property

@@ -36,7 +36,7 @@ class Translated(Set):
         broadcast(set=self.set.batch_shape, by=self.by.shape[: -self.rank])
 
     @property
-    def rank(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def rank(self) -> int:
         return self.set.rank
 
     @property

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epszero._pytrees import norm
+from epszero._points import norm
 from epszero._types import Array, PyTree
 from epszero.methods import Method, State
 from epszero.oracles import Average

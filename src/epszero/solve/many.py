@@ -12,7 +12,7 @@ import numpy as np
 
 from epszero._checks import known_arguments, refuse
 from epszero._double import on_device, to_numpy
-from epszero._pytrees import pick, stack
+from epszero._points import pick, stack
 from epszero._types import PyTree
 from epszero.methods import Method
 from epszero.oracles import Average

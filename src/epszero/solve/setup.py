@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import InputError, refuse
-from epszero._pytrees import norm, shapes, subtract
+from epszero._points import norm, shapes, subtract
 from epszero._shaped import Shaped
 from epszero._types import PyTree
 from epszero.oracles import Average, Blocks, Oracle, OwnData

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from epszero._double import to_numpy
-from epszero._pytrees import add, norm
+from epszero._points import add, norm
 from epszero._types import FloatArray, PyTree
 from epszero.methods import Method
 from epszero.problems import Problem
@@ -37,7 +37,7 @@ class Check:
 
     def __str__(self) -> str:
         where = "in" if self.in_domain else "NOT in"
-        return f"x {where} the domain, z in A(x) up to {self.gap:.1e}, residual {self.residual:.3e}"
+        return f"x {where} the domain, z in A(x) up to {abs(self.gap):.1e}, residual {self.residual:.3e}"
 
 
 @dataclass(frozen=True, eq=False)
