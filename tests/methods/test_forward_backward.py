@@ -166,6 +166,13 @@ def test_backtracking_recovers_from_a_start_in_a_steep_place():
     assert solution.iterations < 2000
 
 
+@pytest.mark.parametrize("start", [-800.0, -30.0, 0.0, 20.0, 300.0])
+def test_backtracking_survives_flat_steep_and_overflowing_places(start):
+    stated = ez.Minimization(lambda x: jnp.sum(jnp.exp(x) - 3 * x))
+    solution = ez.solve(stated, x0=np.full(3, start), tol=1e-9, iterations=20_000)
+    np.testing.assert_allclose(solution.x, np.log(3), atol=1e-8)
+
+
 def test_backtracking_says_so_when_the_operator_is_a_rotation():
     stated = ez.Inclusion(ez.sets.Box(-1, 1, dim=2), lambda x: jnp.stack([x[1], -x[0]]))
     with pytest.raises(ez.SolveError, match="not look cocoercive") as caught:

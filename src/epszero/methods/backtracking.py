@@ -22,7 +22,7 @@ from epszero._types import Array, PyTree
 NU = 0.9
 ACROSS = 1e-6  # a cosine of (ΔB, d) below this, five cuts on end, means that no step will do
 MOST_CUTS = 400  # from the largest float to the smallest
-ROUNDING = 1e-11  # a relative change of B̂ this small is mostly rounding: nothing can be read off it
+ROUNDING = 1e-11  # a relative change of B̂ this small is mostly rounding: no slope can be read off it
 
 
 class Pace(NamedTuple):
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 
 def first_pace(step: Array) -> Pace:
     """Start from a guess."""
-    return Pace(step, step, jnp.asarray(0), jnp.asarray(10))
+    return Pace(step, step, jnp.asarray(0), jnp.asarray(4))
 
 
 def search(attempt: Callable[[Array], tuple[PyTree, PyTree, PyTree]], x: PyTree, Bx: PyTree, pace: Pace) -> Trial:
@@ -59,12 +59,14 @@ def search(attempt: Callable[[Array], tuple[PyTree, PyTree, PyTree]], x: PyTree,
         p, z, Bp = attempt(trial.step)
         change, d = subtract(Bp, Bx), subtract(p, x)
         size, along = norm(change), inner(change, d)
-        limit = 2 * NU * along / size**2
-        accepted = (trial.step <= limit) | (size <= ROUNDING * (norm(Bx) + norm(Bp)))
+        flat = size <= ROUNDING * (norm(Bx) + norm(Bp))  # B̂ hardly changes: any step would do
+        limit = jnp.where(flat, jnp.inf, 2 * NU * along / size**2)
+        limit = jnp.where(jnp.isfinite(size), limit, 0.0)  # out of the range of B̂, or of float64: much too long
+        accepted = trial.step <= limit
         shorter = jnp.where(limit > 0.1 * trial.step, jnp.minimum(2 / 3 * limit, 0.5 * trial.step), 0.1 * trial.step)
         step = jnp.where(accepted, trial.step, shorter)
-        hopeless = ~accepted & (trial.cuts >= 4) & (along < ACROSS * size * norm(d))
-        return Trial(step, p, z, Bp, jnp.where(jnp.isnan(limit), 0.0, limit), accepted, hopeless, trial.cuts + 1)
+        hopeless = ~accepted & (trial.cuts >= 4) & (along < ACROSS * size * norm(d)) & jnp.isfinite(size)
+        return Trial(step, p, z, Bp, limit, accepted, hopeless, trial.cuts + 1)
 
     no = jnp.asarray(False)
     start = Trial(pace.step, x, x, Bx, jnp.asarray(0.0), no, no, jnp.asarray(-1))
@@ -81,7 +83,13 @@ def next_pace(pace: Pace, trial: Trial) -> Pace:
     return Pace(step, trial.step, jnp.where(longer, 0, calm), patience)
 
 
+def probe(x: PyTree, Bx: PyTree) -> Array:
+    """A step that moves x by a thousandth of its size."""
+    size = norm(Bx)
+    return jnp.where((size > 0) & jnp.isfinite(size), 1e-3 * jnp.maximum(1.0, norm(x)) / size, 1.0)
+
+
 def guess(x: PyTree, Bx: PyTree, p: PyTree, Bp: PyTree) -> Array:
-    """A first step, too long rather than too short: 4/L with L the slope of B̂ between two points."""
+    """A first step, too long rather than too short: 4/L with L the slope of B̂ between two points near each other."""
     slope = norm(subtract(Bp, Bx)) / norm(subtract(p, x))
     return jnp.where(jnp.isfinite(slope) & (slope > 0), 4.0 / slope, 1.0)

@@ -17,7 +17,7 @@ from epszero._points import add, norm, subtract
 from epszero._types import PyTree
 from epszero.constants import StepRange, step_range
 from epszero.methods._base import Method, State
-from epszero.methods.backtracking import first_pace, guess, next_pace, search
+from epszero.methods.backtracking import first_pace, guess, next_pace, probe, search
 from epszero.methods.steps import checked_schedule, checked_step, over, times
 from epszero.oracles import Average, Opaque
 from epszero.problems import Problem
@@ -67,7 +67,7 @@ class ForwardBackward(Method):
         Bx = B(x)
         own = None
         if self._searches:
-            p, _ = _forward_backward(A, x, Bx, jnp.asarray(1.0))
+            p, _ = _forward_backward(A, x, Bx, probe(x, Bx))
             own = first_pace(guess(x, Bx, p, B(p)))
         zero = jax.tree.map(jnp.zeros_like, x)
         point = None if self.relaxation == 1 else x

@@ -20,7 +20,7 @@ RUNNING, CONVERGED, DIVERGED, STALLED, NOT_FINITE, STUCK = range(6)
 STOPS = 16  # how many iterations at which to look one compiled call takes
 FIRST_BLOCK = 1_000_000  # numbers that the first call may touch, before its speed is known
 BLINK = 0.2  # seconds that one call may last, so that the keyboard and the progress bar are heard
-RELATIVE = 1e-9  # where the user gives no tol: of max(1, ‖B̂(x⁰)‖), or of max(1, ‖x⁰‖)/γ where B̂ is small throughout
+RELATIVE = 1e-9  # where the user gives no tol: of max(1, ‖B̂(x)‖), or of max(1, ‖x‖)/γ where B̂ is small throughout
 GROWTH = 1e8  # a residual this many times the first one has diverged
 PATIENCE = 1000  # steps, and a quarter of all taken, without a new least residual: it has stalled
 
@@ -33,17 +33,14 @@ class Run(NamedTuple):
     scale: Array  # the size of the residual at the start
     least: Array  # the least residual so far
     when: Array  # the step that reached it
-    tol: Array  # stop when the residual is this small; negative: never
+    tol: Array | None  # stop when the residual is this small; negative: never; None: RELATIVE
 
 
-def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: Array) -> Run:
-    """The run before its first step. `tol` of NaN means 1e-9 in the units of B̂: see RELATIVE."""
+def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: Array | None) -> Run:
+    """The run before its first step."""
     state = method.init(A, B, x)
-    size = norm(state.Bx)
-    longest = jnp.max(jnp.stack([jnp.max(leaf) for leaf in jax.tree.leaves(method.last_step(state))]))
-    scale = jnp.minimum(jnp.maximum(1.0, size), jnp.maximum(1.0, norm(x)) / longest)
-    limit = jnp.where(jnp.isnan(tol), RELATIVE * scale, tol)
-    return _typed(Run(state, jnp.asarray(RUNNING), size, jnp.asarray(jnp.inf), jnp.asarray(0), limit))
+    start = Run(state, jnp.asarray(RUNNING), norm(state.Bx), jnp.asarray(jnp.inf), jnp.asarray(0), tol)
+    return _typed(start)
 
 
 def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> tuple[Run, Array]:
@@ -55,11 +52,12 @@ def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> 
         scale = jnp.where(run.state.k == 0, jnp.maximum(run.scale, residual), run.scale)
         better = residual < run.least
         least, when = jnp.where(better, residual, run.least), jnp.where(better, state.k, run.when)
-        in_vain = (run.tol >= 0) & (state.k - when > PATIENCE + state.k // 4)
+        tol = _relative(method, state) if run.tol is None else run.tol
+        in_vain = (tol >= 0) & (state.k - when > PATIENCE + state.k // 4)
         code = jnp.where(in_vain, STALLED, RUNNING)
         code = jnp.where(residual > GROWTH * scale, DIVERGED, code)
         code = jnp.where(state.stuck, STUCK, code)
-        code = jnp.where(residual <= run.tol, CONVERGED, code)
+        code = jnp.where(residual <= tol, CONVERGED, code)
         code = jnp.where(jnp.isfinite(residual), code, NOT_FINITE)
         return _typed(Run(state, code, scale, least, when, run.tol))
 
@@ -68,6 +66,12 @@ def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> 
         return run, run.state.residual
 
     return jax.lax.scan(to, run, stops)
+
+
+def _relative(method: Method, state: State) -> Array:
+    """What counts as zero where the user gives no tol, in the units of B̂ near the iterate."""
+    longest = jnp.max(jnp.stack([jnp.max(leaf) for leaf in jax.tree.leaves(method.last_step(state))]))
+    return RELATIVE * jnp.minimum(jnp.maximum(1.0, norm(state.Bx)), jnp.maximum(1.0, norm(state.x)) / longest)
 
 
 def _typed(run: Run) -> Run:
@@ -84,8 +88,10 @@ advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(None, None, 0, 0
 class Drive:
     """Calls `advance` block by block: each as long as a blink, each ending where the trace wants to look."""
 
-    def __init__(self, total: int, looks: Sequence[int]) -> None:
+    def __init__(self, total: int, looks: Sequence[int], touched: PyTree) -> None:
         self.total = total  # steps to take at most
+        numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(touched))  # that an iteration reads
+        self.first = int(np.clip(FIRST_BLOCK // max(numbers, 1), 1, 1024))
         self.looks = sorted({look for look in looks if 0 < look <= total} | {total})
         self.seen: list[int] = []  # steps at which the residual was reported
         self.residuals: list[Any] = []
@@ -94,7 +100,7 @@ class Drive:
         """Until every run is over or all steps are taken. What was reached is kept in `self.latest` throughout."""
         done = 0
         self.latest = run
-        block = int(np.clip(FIRST_BLOCK // sum(np.size(leaf) for leaf in jax.tree.leaves(run)), 1, 1024))
+        block = self.first
         while done < self.total:
             started = perf_counter()
             stops = self._stops(done, min(done + block, self.total))

@@ -58,10 +58,11 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         with reporting(progress, plan.steps, f"{len(trials)} trials, {settled.description}") as report:
             for group in _alike(averages):
                 B = stack([averages[i] for i in group])
-                drive = Drive(plan.steps, plan.looks)
+                start = begin_many(settled, A, B, x, plan.tol)
+                drive = Drive(plan.steps, plan.looks, (start, B))
                 drive.run(
                     lambda run, stops, B=B: advance_many(settled, A, B, run, stops),
-                    begin_many(settled, A, B, x, plan.tol),
+                    start,
                     lambda run: report(int(np.max(run.state.k)), float(np.nanmax(run.state.residual))),
                 )  # fmt: skip
                 run = to_numpy(drive.latest)

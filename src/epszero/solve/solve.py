@@ -42,7 +42,7 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
     """Find x ∈ dom A and z ∈ A(x) with z + B̂(x) ≈ 0, B̂ the average of the problem's oracle over `samples`.
 
     `iterations=K` takes the steps k = 0, …, K and returns x^{K+1}, the paper's output; `tol` stops as soon as the
-    residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·min(max(1, ‖B̂(x⁰)‖), max(1, ‖x⁰‖)/γ).
+    residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·min(max(1, ‖B̂(x)‖), max(1, ‖x‖)/γ).
     `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
     record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
     a function is called with (k, residual).
@@ -59,7 +59,7 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
         settled = plan.method.prepared(problem, x)
         settled, A, B, x = on_device((settled, problem.A, averaged(problem, data, x), x))
         run = begin_one(settled, A, B, x, plan.tol)
-        drive = Drive(plan.steps, plan.looks)
+        drive = Drive(plan.steps, plan.looks, (run, B))
         interrupted = False
         with reporting(progress, plan.steps, settled.description) as report:
             try:
@@ -91,8 +91,9 @@ class Plan:
         self.method: Method = method or ForwardBackward()
         self.wants_tol = tol is not None or iterations is None
         self.steps = 1 + (MOST_ITERATIONS if iterations is None else count("iterations", iterations))
-        no_tol = np.array(np.nan if self.wants_tol else -1.0)  # NaN: the loop's own choice; negative: never stop early
-        self.tol = no_tol if tol is None else positive("tol", tol, strict=False)
+        self.tol = None if self.wants_tol else np.array(-1.0)  # None: the loop's own choice; negative: never stop early
+        if tol is not None:
+            self.tol = positive("tol", tol, strict=False)
         self.traced = _looks(trace, self.steps)
         self.looks = [k + 1 for k in self.traced]
 
