@@ -89,8 +89,8 @@ def rows() -> list[Row]:
     price = PRICES.values.mean(axis=0)
     start = GAME.A.parts.project(START)
 
-    def ours(progress: Any = None) -> Any:
-        return ez.solve(GAME, PRICES, METHOD, x0=start, iterations=ITERATIONS - 1, progress=progress).x
+    def ours(steps: int = ITERATIONS, progress: Any = None) -> Any:
+        return ez.solve(GAME, PRICES, METHOD, x0=start, iterations=steps - 1, progress=progress).x
 
     def numba_loop() -> Any:
         return by_hand(start.copy(), price, ITERATIONS, WEAR, FEE, NEED)
@@ -105,9 +105,10 @@ def rows() -> list[Row]:
     batch = best_of(3, lambda: ez.solve_many(GAME, trials, METHOD, x0=start, iterations=batch_steps - 1))
     batch /= TRIALS * batch_steps
     slow = best_of(1, lambda: with_cvxpy(20)) / 20
-    quiet = best_of(7, ours)
+    long = 40 * ITERATIONS
+    quiet = best_of(3, lambda: ours(long))
     with redirect_stdout(StringIO()):
-        shown = best_of(7, lambda: ours(progress=True))
+        shown = best_of(3, lambda: ours(long, progress=True))
     return [
         Row("one iteration, a single run, against Numba", one, peer, one / peer, "≤ 8", one / peer <= 8),
         Row("the same for one of 250 trials in a batch", batch, peer, batch / peer, "≤ 4", batch / peer <= 4),

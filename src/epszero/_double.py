@@ -25,7 +25,11 @@ def to_numpy(tree: Any) -> Any:
 
 def on_device(tree: Any) -> Any:
     """Every NumPy leaf as a JAX array, moved once instead of at each compiled call. To be used inside `enable_x64`."""
-    return jax.tree.map(lambda leaf: jax.device_put(leaf) if isinstance(leaf, np.ndarray) else leaf, tree)
+    leaves, structure = jax.tree.flatten(tree)
+    here = [place for place, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray)]
+    for place, array in zip(here, jax.device_put([leaves[place] for place in here]), strict=True):
+        leaves[place] = array
+    return jax.tree.unflatten(structure, leaves)
 
 
 @eqx.filter_jit

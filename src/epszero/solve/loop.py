@@ -44,28 +44,48 @@ def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: Array | None)
 
 
 def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> tuple[Run, Array]:
-    """Run to each stop in turn (a number of steps taken), and report the residual there."""
+    """Run to each stop in turn (a number of steps taken; the first is 1), and report the residual there.
 
-    def one(run: Run) -> Run:
-        state = method.step(A, B, run.state)
-        residual = state.residual
-        scale = jnp.where(run.state.k == 0, jnp.maximum(run.scale, residual), run.scale)
-        better = residual < run.least
-        least, when = jnp.where(better, residual, run.least), jnp.where(better, state.k, run.when)
-        tol = _relative(method, state) if run.tol is None else run.tol
-        in_vain = (tol >= 0) & (state.k - when > PATIENCE + state.k // 4)
-        code = jnp.where(in_vain, STALLED, RUNNING)
-        code = jnp.where(residual > GROWTH * scale, DIVERGED, code)
-        code = jnp.where(state.stuck, STUCK, code)
-        code = jnp.where(residual <= tol, CONVERGED, code)
-        code = jnp.where(jnp.isfinite(residual), code, NOT_FINITE)
-        return _typed(Run(state, code, scale, least, when, run.tol))
+    The inner loop asks only whether to go on, which costs next to nothing; how a run ended, and whether it has stalled,
+    is made out at the stops.
+    """
+
+    def enough(run: Run) -> Array:
+        return run.state.residual <= (_relative(method, run.state) if run.tol is None else run.tol)
+
+    def grown(run: Run) -> Array:
+        return (run.state.k > 1) & (run.state.residual > GROWTH * run.scale)
+
+    def goes_on(run: Run) -> Array:
+        over = enough(run) | grown(run) | run.state.stuck | ~jnp.isfinite(run.state.residual)
+        return (run.code == RUNNING) & ((run.state.k == 0) | ~over)
 
     def to(run: Run, stop: Array) -> tuple[Run, Array]:
-        run = jax.lax.while_loop(lambda r: (r.state.k < stop) & (r.code == RUNNING), one, run)
+        run = jax.lax.while_loop(
+            lambda run: (run.state.k < stop) & goes_on(run),
+            lambda run: run._replace(state=method.step(A, B, run.state)),
+            run,
+        )
+        run = _judged(run, enough(run), grown(run))
         return run, run.state.residual
 
     return jax.lax.scan(to, run, stops)
+
+
+def _judged(run: Run, enough: Array, grown: Array) -> Run:
+    """What has become of the run."""
+    k, residual = run.state.k, run.state.residual
+    better = residual < run.least
+    least, when = jnp.where(better, residual, run.least), jnp.where(better, k, run.when)
+    searching = True if run.tol is None else run.tol >= 0
+    code = jnp.where(searching & (k - when > PATIENCE + k // 4), STALLED, RUNNING)
+    code = jnp.where(grown, DIVERGED, code)
+    code = jnp.where(run.state.stuck, STUCK, code)
+    code = jnp.where(enough, CONVERGED, code)
+    code = jnp.where(jnp.isfinite(residual), code, NOT_FINITE)
+    code = jnp.where((run.code == RUNNING) & (k > 0), code, run.code)
+    scale = jnp.where(k == 1, jnp.maximum(run.scale, residual), run.scale)
+    return _typed(run._replace(code=code, scale=scale, least=least, when=when))
 
 
 def _relative(method: Method, state: State) -> Array:
@@ -92,7 +112,7 @@ class Drive:
         self.total = total  # steps to take at most
         numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(touched))  # that an iteration reads
         self.first = int(np.clip(FIRST_BLOCK // max(numbers, 1), 1, 1024))
-        self.looks = sorted({look for look in looks if 0 < look <= total} | {total})
+        self.looks = sorted({look for look in looks if 0 < look <= total} | {1, total})
         self.seen: list[int] = []  # steps at which the residual was reported
         self.residuals: list[Any] = []
 
