@@ -96,6 +96,14 @@ CASES = {
     "trace of 0": (lambda: ez.solve(KNOWN, trace=0), "^trace: must be at least 1"),
     "trace of text": (lambda: ez.solve(KNOWN, trace=["ten"]), "^trace: must be a whole number"),
     "data sets for no blocks": (lambda: ez.solve(NOISY, [SAMPLES, SAMPLES]), "^samples: one data set per block needs"),
+    "a product that is not linear in the features": (
+        lambda: ez.solve(
+            ez.VariationalInequality(ez.oracles.AffineInFeatures(lambda x: x, lambda x, f: x * f**2), over=BOX),
+            SAMPLES,
+            x0=[0.5, 0.5],
+        ),
+        "^F: is declared affine in features, but halfway",
+    ),
     "too few data sets": (
         lambda: ez.solve(ez.Inclusion([BOX, BOX], [lambda x, xi: x[0] - xi] * 2), [SAMPLES]),
         "^samples: 1 data sets for 2 blocks",

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
+from epszero._points import norm
 from epszero._types import PyTree
 from epszero.oracles._base import Average, Opaque, Oracle
 from epszero.oracles.general import SampleMean, chunk_size
@@ -50,6 +51,14 @@ class AffineInFeatures(Oracle):
 
     def average(self, data: PyTree, x: PyTree) -> Average:
         return FeatureMean(self.joint, feature_mean(self.features, data))
+
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+        """How far O(x, ·) is from affine between the features of two samples, relative to its size."""
+        f, g = self.features((), xi), self.features((), other)
+        middle = self.joint(x, jax.tree.map(lambda a, b: 0.5 * (a + b), f, g))
+        ends = self.joint(x, f), self.joint(x, g)
+        gap = jax.tree.map(lambda m, a, b: m - 0.5 * (a + b), middle, *ends)
+        return float(norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
         return _joint_oracle(by(self.joint.function), self.features, self.structure_name)

@@ -11,7 +11,7 @@ from epszero._checks import InputError, refuse
 from epszero._points import norm, shapes, subtract
 from epszero._shaped import Shaped
 from epszero._types import PyTree
-from epszero.oracles import Average, Blocks, Oracle, OwnData
+from epszero.oracles import AffineInFeatures, Average, Blocks, Oracle, OwnData
 from epszero.problems import Problem
 from epszero.problems.backward import is_part
 from epszero.samples import Samples
@@ -75,7 +75,9 @@ def check_oracle(problem: Problem, samples: Samples | list[Samples] | None, x: P
     key = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
     seen = _checked.setdefault(problem, {})
     if key not in seen:
-        seen[key] = _trace(problem, x, rows, one_each=isinstance(samples, list))
+        notes = _trace(problem, x, rows, one_each=isinstance(samples, list))
+        _refuse_bent(problem, samples, x)
+        seen[key] = notes
     return seen[key]
 
 
@@ -103,6 +105,24 @@ def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[st
     single = any(getattr(constant, "dtype", None) == jnp.float32 for constant in traced.consts)
     note = f"{name} holds float32 arrays, exact to 1e-7 only: build its constants with NumPy instead of jax.numpy."
     return [note] if single else []
+
+
+def _refuse_bent(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> None:
+    """Refuse an oracle declared affine in features that is not so between its first and last sample."""
+    oracle = problem.oracle
+    parts = oracle.leaves if isinstance(oracle, Blocks) else [oracle]
+    data = samples if isinstance(samples, list) else [samples] * len(parts)
+    for part, own in zip(parts, data, strict=True):
+        if isinstance(part, AffineInFeatures) and own is not None:
+            first, last = (jax.tree.map(lambda leaf, i=i: leaf[i], own.values) for i in (0, -1))
+            bend = part.bend(jax.tree.map(jnp.asarray, x), first, last)
+            if bend > 1e-9:
+                refuse(
+                    problem.uncertain_side,
+                    "is declared affine in features, but halfway between two samples' features it is off by "
+                    f"{bend:.2g} of its size",
+                    "Make C(x, f) linear in f, or pass the plain function of x and a sample",
+                )
 
 
 def _row(samples: Samples | None) -> PyTree:
