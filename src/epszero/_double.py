@@ -4,7 +4,6 @@
 NumPy arrays. Inside a trace (the user's own `jit`, `vmap`, `grad`) it steps aside and computes in the user's precision.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -43,9 +42,3 @@ def in_double(node: Any, name: str, *args: Any) -> Any:
         return getattr(node, name)(*args)
     with jax.enable_x64(True), jax.ensure_compile_time_eval():  # concrete, even in the midst of a user's own trace
         return to_numpy(_compiled(name, node, *args))
-
-
-def eager_in_double(function: Callable[..., Any], *args: Any) -> Any:
-    """Like `in_double` for a plain function, without compiling it."""
-    with jax.enable_x64(True):
-        return to_numpy(function(*args))

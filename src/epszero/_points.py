@@ -31,6 +31,11 @@ def norm(u: PyTree) -> Array:
     return jnp.sqrt(inner(u, u))
 
 
+def spread(value: PyTree, v: PyTree) -> PyTree:
+    """`value` nested like v: as it is, or the same for every leaf."""
+    return value if jax.tree.structure(value) == jax.tree.structure(v) else jax.tree.map(lambda _: value, v)
+
+
 def stack(trees: list[PyTree]) -> PyTree:
     """Pytrees of equal structure as one, with a new leading axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)

@@ -124,7 +124,7 @@ def test_a_note_warns_of_float32_constants():
 def test_progress_function_and_bar(capsys):
     seen = []
     ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=3000, progress=lambda k, r: seen.append((k, r)))
-    assert seen[-1][0] == 3001
+    assert seen[-1][0] == 3000
     ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=3000)
     assert capsys.readouterr() == ("", "")  # the library itself prints nothing
     ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=3000, progress=True)

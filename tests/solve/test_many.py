@@ -52,3 +52,9 @@ def test_refusals():
         ez.solve_many(ez.VariationalInequality(lambda x: x, over=BOX), [POOL])
     with pytest.raises(ez.InputError, match="Did you mean 'iterations'"):
         ez.solve_many(GENERAL, [POOL], iteration=3)
+
+
+def test_all_trials_may_be_bad():
+    problem = ez.VariationalInequality(lambda x, xi: x + jnp.nan * xi, over=BOX)
+    solutions = ez.solve_many(problem, [POOL[:50], POOL[50:100]])
+    assert [s.status for s in solutions] == [ez.Status.NOT_FINITE] * 2

@@ -2,10 +2,11 @@
 
 A step γ from x to p is accepted when B̂ looks cocoercive enough along it:
     ⟨ΔB, d⟩ ≥ γ/(2ν) ‖ΔB‖²,   d = p − x,  ΔB = B̂(p) − B̂(x),  ν = 0.9.
-Claim. With γ constant and the test passed, ‖d_{k+1}‖² ≤ ‖d_k‖² − γ²(1/ν − 1)‖ΔB_k‖²: by nonexpansiveness of J_{γA},
-‖d_{k+1}‖ ≤ ‖d_k − γΔB_k‖, and the square expands to ‖d_k‖² − 2γ⟨ΔB_k, d_k⟩ + γ²‖ΔB_k‖². So steps shrink, linearly when
-B̂ is strongly monotone. If B̂ is θ-cocoercive the test passes for every γ ≤ 2νθ, so γ is cut finitely often. An operator
-that is not cocoercive (a rotation) drives γ to 0: the method then says that it is stuck, instead of pretending.
+Claim. With γ constant, no relaxation and the test passed, ‖d_{k+1}‖² ≤ ‖d_k‖² − γ²(1/ν − 1)‖ΔB_k‖²: as J_{γA} is
+nonexpansive, ‖d_{k+1}‖ ≤ ‖d_k − γΔB_k‖, and the square expands to ‖d_k‖² − 2γ⟨ΔB_k, d_k⟩ + γ²‖ΔB_k‖². So steps shrink,
+linearly when B̂ is strongly monotone. If B̂ is θ-cocoercive the test passes for every γ ≤ 2νθ, so γ is cut finitely
+often. An operator that is not cocoercive (a rotation) drives γ to 0: the method then says that it is stuck, instead of
+pretending.
 A step that has looked too short for `patience` iterations on end is doubled; each cut doubles the patience, so doubling
 and cutting cannot go on for ever at the same pace.
 """

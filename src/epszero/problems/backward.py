@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import real_array, refuse
-from epszero._points import add, norm, stack, subtract
+from epszero._points import add, norm, spread, stack, subtract
 from epszero._pytree import Node
 from epszero._shaped import Shaped
 from epszero._types import PyTree
@@ -36,9 +36,8 @@ class Backward(Node):
 
     def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
         """(Id + Γ A)⁻¹ v, with one step for all leaves or steps nested like v."""
-        steps = step if jax.tree.structure(step) == jax.tree.structure(v) else jax.tree.map(lambda _: step, v)
         tasks: list[tuple[Any, PyTree, PyTree]] = []
-        order = self._each(lambda *task: tasks.append(task) or len(tasks) - 1, v, steps)
+        order = self._each(lambda *task: tasks.append(task) or len(tasks) - 1, v, spread(step, v))
         answers = _resolved(tasks)
         return jax.tree.map(lambda place: answers[place], order)
 

@@ -55,7 +55,7 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         settled, A, x = on_device((settled, problem.A, x))
         averages = [averaged(problem, data, x) for data in trials]
         solutions: dict[int, Solution] = {}
-        with reporting(progress, plan.steps, f"{len(trials)} trials, {settled.description}") as report:
+        with reporting(progress, plan.steps - 1, f"{len(trials)} trials, {settled.description}") as report:
             for group in _alike(averages):
                 B = stack([averages[i] for i in group])
                 start = begin_many(settled, A, B, x, plan.tol)
@@ -63,7 +63,7 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
                 drive.run(
                     lambda run, stops, B=B: advance_many(settled, A, B, run, stops),
                     start,
-                    lambda run: report(int(np.max(run.state.k)), float(np.nanmax(run.state.residual))),
+                    lambda run: report(int(np.max(run.state.k)) - 1, float(np.max(run.state.residual))),
                 )  # fmt: skip
                 run = to_numpy(drive.latest)
                 for place, i in enumerate(group):

@@ -61,11 +61,11 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
         run = begin_one(settled, A, B, x, plan.tol)
         drive = Drive(plan.steps, plan.looks, (run, B))
         interrupted = False
-        with reporting(progress, plan.steps, settled.description) as report:
+        with reporting(progress, plan.steps - 1, settled.description) as report:
             try:
                 drive.run(
                     lambda run, stops: advance_one(settled, A, B, run, stops), run,
-                    lambda run: report(int(run.state.k), float(run.state.residual)),
+                    lambda run: report(int(run.state.k) - 1, float(run.state.residual)),
                 )  # fmt: skip
             except KeyboardInterrupt:
                 if int(drive.latest.state.k) == 0:
@@ -94,8 +94,7 @@ class Plan:
         self.tol = None if self.wants_tol else np.array(-1.0)  # None: the loop's own choice; negative: never stop early
         if tol is not None:
             self.tol = positive("tol", tol, strict=False)
-        self.traced = _looks(trace, self.steps)
-        self.looks = [k + 1 for k in self.traced]
+        self.looks = [k + 1 for k in _looks(trace, self.steps)]  # counted in steps taken
 
     def finished(
         self, run: Run, residuals: list[tuple[int, float]], settled: Method, notes: list[str], data: Any,
