@@ -31,7 +31,7 @@ def norm(u: PyTree) -> Array:
     return jnp.sqrt(inner(u, u))
 
 
-def spread(value: PyTree, v: PyTree) -> PyTree:
+def nested_like(value: PyTree, v: PyTree) -> PyTree:
     """`value` nested like v: as it is, or the same for every leaf."""
     return value if jax.tree.structure(value) == jax.tree.structure(v) else jax.tree.map(lambda _: value, v)
 

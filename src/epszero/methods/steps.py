@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import positive, refuse
-from epszero._points import spread
+from epszero._points import nested_like
 from epszero._types import Array, PyTree
 
 PROBES = (0, 1, 2, 10, 100, 1000, 10_000, 100_000)
@@ -21,7 +21,7 @@ def checked_step(step: Any, x: PyTree) -> PyTree:
         checked = jax.tree.map(lambda leaf: positive("step", leaf), step)
     else:
         checked = positive("step", step)
-    jax.tree.map(_fit, spread(checked, x), x)
+    jax.tree.map(_fit, nested_like(checked, x), x)
     return checked
 
 
@@ -37,12 +37,12 @@ def checked_schedule(schedule: Callable[..., Any], x: PyTree) -> PyTree:
 
 def times(step: PyTree, v: PyTree) -> PyTree:
     """Γv."""
-    return jax.tree.map(lambda s, leaf: _rows(s, leaf) * leaf, spread(step, v), v)
+    return jax.tree.map(lambda s, leaf: _rows(s, leaf) * leaf, nested_like(step, v), v)
 
 
 def over(v: PyTree, step: PyTree) -> PyTree:
     """Γ⁻¹v."""
-    return jax.tree.map(lambda s, leaf: leaf / _rows(s, leaf), spread(step, v), v)
+    return jax.tree.map(lambda s, leaf: leaf / _rows(s, leaf), nested_like(step, v), v)
 
 
 def _rows(step: Array, leaf: Array) -> Array:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import real_array, refuse
-from epszero._points import add, norm, spread, stack, subtract
+from epszero._points import add, nested_like, norm, stack, subtract
 from epszero._pytree import Node
 from epszero._shaped import Shaped
 from epszero._types import PyTree
@@ -37,7 +37,7 @@ class Backward(Node):
     def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
         """(Id + Γ A)⁻¹ v, with one step for all leaves or steps nested like v."""
         tasks: list[tuple[Any, PyTree, PyTree]] = []
-        order = self._each(lambda *task: tasks.append(task) or len(tasks) - 1, v, spread(step, v))
+        order = self._each(lambda *task: tasks.append(task) or len(tasks) - 1, v, nested_like(step, v))
         answers = _resolved(tasks)
         return jax.tree.map(lambda place: answers[place], order)
 
