@@ -4,7 +4,15 @@ from epszero import functions as functions
 from epszero import oracles as oracles
 from epszero import sets as sets
 from epszero._checks import InputError as InputError
+from epszero.methods import Extragradient as Extragradient
 from epszero.methods import ForwardBackward as ForwardBackward
+from epszero.methods import ForwardBackwardForward as ForwardBackwardForward
+from epszero.methods import PreconditionedForwardBackward as PreconditionedForwardBackward
+from epszero.problems import AffineConstraint as AffineConstraint
+from epszero.problems import AggregativeGame as AggregativeGame
+from epszero.problems import ConvexConstraint as ConvexConstraint
+from epszero.problems import ConvexityWarning as ConvexityWarning
+from epszero.problems import Game as Game
 from epszero.problems import Inclusion as Inclusion
 from epszero.problems import Minimization as Minimization
 from epszero.problems import VariationalInequality as VariationalInequality

@@ -176,7 +176,7 @@ def test_backtracking_survives_flat_steep_and_overflowing_places(start):
 def test_backtracking_says_so_when_the_operator_is_a_rotation():
     stated = ez.Inclusion(ez.sets.Box(-1, 1, dim=2), lambda x: jnp.stack([x[1], -x[0]]))
     with pytest.raises(ez.SolveError, match="not look cocoercive") as caught:
-        ez.solve(stated, x0=[0.5, 0.5])
+        ez.solve(stated, None, ez.ForwardBackward(), x0=[0.5, 0.5])
     assert caught.value.solution.status is ez.Status.NO_STEP
 
 

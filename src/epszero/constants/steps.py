@@ -7,12 +7,24 @@ B gives θ: declared; 1/κ for the gradient of a convex function (Baillon–Hadd
   μ and θ                   γ = θ           q = √(1 − μθ)
   μ and κ                   γ = μ/κ²        q = √(1 − μ²/κ²)
   θ alone                   γ = 4θ/3        no q < 1; least bound on the residual, 2θ‖x⁰ − x*‖²/((2θ − γ)γ²K)
+
+Forward-backward-forward and extragradient need κ only: they converge for γ < 1/κ. With μ the best step minimises
+ρ² = 1 − [1/(2γμ) + 1/(1 − γ²κ²)]⁻¹; without it, γ = 1/(√2 κ) gives the largest decrease γ²(1 − γ²κ²) of the distance.
+Where affine constraints Gx ≤ b are shared, B(x, λ) = (F(x) + Gᵀλ, b − Gx) has Lipschitz constant at most κ + ‖G‖.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-from epszero.problems import Problem
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
+
+from epszero._types import FloatArray, PyTree
+from epszero.problems import AffineConstraint, Problem
+
+MANY_ROWS = 2000  # constraints beyond which ‖G‖ is bounded instead of computed
 
 
 @dataclass(frozen=True)
@@ -27,12 +39,12 @@ class StepRange:
 def step_range(problem: Problem) -> StepRange | None:
     """The valid steps of forward-backward, None where too little is known."""
     mu, kappa, theta = problem.declared.mu, problem.declared.kappa, problem.declared.theta
-    said = ", ".join(f"{name} = {value:g}" for name, value in vars(problem.declared).items() if value is not None)
+    gradient = problem.is_gradient or problem.declared.gradient
     rates: dict[float, float] = {}  # contraction factor at its best step
     thetas = [theta] if theta is not None else []
     if mu is not None and theta is not None:
         rates[math.sqrt(max(0.0, 1 - mu * theta))] = theta
-    if problem.is_gradient and kappa is not None:
+    if gradient and kappa is not None:
         thetas.append(1 / kappa)
         if mu is not None:
             rates[(kappa - mu) / (kappa + mu)] = 2 / (mu + kappa)
@@ -42,4 +54,52 @@ def step_range(problem: Problem) -> StepRange | None:
     if not thetas:
         return None
     best = rates[min(rates)] if rates else 4 * max(thetas) / 3
-    return StepRange(best, 2 * max(thetas), said)
+    return StepRange(best, 2 * max(thetas), said(problem))
+
+
+def lipschitz_range(problem: Problem, x: PyTree) -> StepRange | None:
+    """The valid steps of forward-backward-forward and extragradient, None where κ is not known."""
+    mu, kappa = problem.declared.mu, problem.declared.kappa
+    if kappa is None:
+        return None
+    if problem.coupling is not None:
+        if not isinstance(problem.coupling, AffineConstraint):
+            return None
+        mu, kappa = None, kappa + math.sqrt(spectrum(problem.coupling.gram(x)))
+    best = 1 / (math.sqrt(2) * kappa)
+    if mu is not None:
+        found: Any = minimize_scalar(
+            lambda step: 1 / (2 * step * mu) + 1 / (1 - (step * kappa) ** 2),
+            bounds=(1e-6 / kappa, (1 - 1e-6) / kappa),
+            method="bounded",
+        )
+        best = float(found.x)
+    return StepRange(best, 1 / kappa, said(problem))
+
+
+def spectrum(gram: FloatArray) -> float:
+    """The largest eigenvalue of a positive semidefinite matrix, rounded up."""
+    return float(np.linalg.eigvalsh(gram)[-1]) * (1 + 1e-12) if len(gram) else 0.0
+
+
+def scaled_rows(coupling: AffineConstraint, x: PyTree) -> tuple[FloatArray, float]:
+    """Lengths of the rows of G (1 for a row of zeros), and ‖DG‖² or a bound on it, D dividing rows by their lengths."""
+    if coupling.rows(x) > MANY_ROWS and coupling.linear is None:
+        G = coupling.matrix(x)
+        lengths = _or_one(np.sqrt(np.asarray(G.multiply(G).sum(axis=1)).ravel()))
+        size = abs(sp.diags(1 / lengths) @ G)
+        return lengths, float(size.sum(axis=0).max() * size.sum(axis=1).max())  # ‖·‖₂² ≤ ‖·‖₁ ‖·‖_∞
+    gram = coupling.gram(x)
+    lengths = _or_one(np.sqrt(np.diag(gram)))
+    return lengths, max(spectrum(gram / np.outer(lengths, lengths)), 1e-300)
+
+
+def _or_one(lengths: FloatArray) -> FloatArray:
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def said(problem: Problem) -> str:
+    """What was declared, for messages."""
+    numbers = {name: value for name, value in vars(problem.declared).items() if isinstance(value, float)}
+    words = [f"{name} = {value:g}" for name, value in numbers.items()]
+    return ", ".join([*words, "a gradient"] if problem.declared.gradient else words)

@@ -8,8 +8,14 @@ with a z ∈ A(point), and the norm of the residual z + B̂(point).
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+
+from epszero._points import norm, subtract
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
+from epszero.methods.backtracking import Pace, first_pace, guess, probe
+from epszero.methods.steps import Steps, over, times
 from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
@@ -48,3 +54,32 @@ class Method(Node):
     @abstractmethod
     def last_step(self, state: State) -> Any:
         """The step sizes of the iteration that led to `state`."""
+
+
+def first_state(x: PyTree, Bx: PyTree, point: PyTree, own: PyTree) -> State:
+    """Before the first step there is no z yet, and no residual."""
+    zero = jax.tree.map(jnp.zeros_like, x)
+    return State(jnp.asarray(0), x, Bx, point, zero, jnp.asarray(jnp.inf), jnp.asarray(False), own)
+
+
+def first_search(A: Backward, B: Average, x: PyTree, Bx: PyTree) -> Pace:
+    """The first step to try, from the slope of B̂ between x and a point nearby."""
+    p, _ = forward_backward(A, x, Bx, probe(x, Bx))
+    return first_pace(guess(x, Bx, p, B(p)))
+
+
+def last_size(steps: Steps, state: State) -> Any:
+    """The step sizes that led to a state whose `own` is a pace where they are searched for."""
+    return state.own.used if steps.searched else steps.at(jnp.maximum(state.k - 1, 0))
+
+
+def forward_backward(A: Backward, x: PyTree, Bx: PyTree, step: PyTree) -> tuple[PyTree, PyTree]:
+    """p = J_{ΓA}(y) with y = x − ΓB̂(x), and z = Γ⁻¹(y − p) ∈ A(p)."""
+    y = subtract(x, times(step, Bx))
+    p = A.resolvent(y, step)
+    return p, over(subtract(y, p), step)
+
+
+def size_of(*values: PyTree) -> Array:
+    """Σ ‖v‖: against which a difference of these is compared with rounding."""
+    return jnp.sum(jnp.stack([norm(value) for value in values]))

@@ -1,12 +1,16 @@
-"""A step found on the way, where no constant is known.
+"""A step found on the way, where no constant is known: tried, and cut until it passes the method's test.
 
-A step γ from x to p is accepted when B̂ looks cocoercive enough along it:
+Forward-backward accepts a step γ from x to p when B̂ looks cocoercive enough along it:
     ⟨ΔB, d⟩ ≥ γ/(2ν) ‖ΔB‖²,   d = p − x,  ΔB = B̂(p) − B̂(x),  ν = 0.9.
 Claim. With γ constant, no relaxation and the test passed, ‖d_{k+1}‖² ≤ ‖d_k‖² − γ²(1/ν − 1)‖ΔB_k‖²: as J_{γA} is
 nonexpansive, ‖d_{k+1}‖ ≤ ‖d_k − γΔB_k‖, and the square expands to ‖d_k‖² − 2γ⟨ΔB_k, d_k⟩ + γ²‖ΔB_k‖². So steps shrink,
 linearly when B̂ is strongly monotone. If B̂ is θ-cocoercive the test passes for every γ ≤ 2νθ, so γ is cut finitely
 often. An operator that is not cocoercive (a rotation) drives γ to 0: the method then says that it is stuck, instead of
 pretending.
+
+Forward-backward-forward and extragradient ask less, that B̂ is Lipschitz along the step: γ‖ΔB‖ ≤ ν‖d‖. Each iteration
+then brings x nearer to every zero, by (1 − ν²)‖d‖² in squares, whatever the other steps were (Tseng 2000, Thm 3.4).
+
 A step that has looked too short for `patience` iterations on end is doubled; each cut doubles the patience, so doubling
 and cutting cannot go on for ever at the same pace.
 """
@@ -35,16 +39,21 @@ class Pace(NamedTuple):
     patience: Array  # how many of these are needed to lengthen it
 
 
+class Verdict(NamedTuple):
+    """What a test says of one attempt."""
+
+    limit: Array  # the longest step that the test would have passed
+    hopeless: Array  # shorter steps will not do either, if this is so time and again
+
+
 class Trial(NamedTuple):
-    """One attempt: p = J_{γA}(x − γB̂(x))."""
+    """One attempt."""
 
     step: Array
-    p: PyTree
-    z: PyTree
-    Bp: PyTree
-    limit: Array  # the longest step that the test would have passed
+    made: PyTree  # what the method computed with it
+    limit: Array
     accepted: Array
-    hopeless: Array  # ΔB is orthogonal to d, or against it
+    hopeless: Array
     cuts: Array
 
 
@@ -53,25 +62,38 @@ def first_pace(step: Array) -> Pace:
     return Pace(step, step, jnp.asarray(0), jnp.asarray(4))
 
 
-def search(attempt: Callable[[Array], tuple[PyTree, PyTree, PyTree]], x: PyTree, Bx: PyTree, pace: Pace) -> Trial:
-    """Shorten the step until the test passes. `attempt(γ)` gives p, z and B̂(p)."""
+def search(attempt: Callable[[Array], tuple[PyTree, Verdict]], pace: Pace) -> Trial:
+    """Shorten the step until the test passes. `attempt(γ)` gives what the method makes of γ, and the verdict."""
 
     def shorten(trial: Trial) -> Trial:
-        p, z, Bp = attempt(trial.step)
-        change, d = subtract(Bp, Bx), subtract(p, x)
-        size, along = norm(change), inner(change, d)
-        flat = size <= ROUNDING * (norm(Bx) + norm(Bp))  # B̂ hardly changes: any step would do
-        limit = jnp.where(flat, jnp.inf, 2 * NU * along / size**2)
-        limit = jnp.where(jnp.isfinite(size), limit, 0.0)  # out of the range of B̂, or of float64: much too long
+        made, (limit, hopeless) = attempt(trial.step)
         accepted = trial.step <= limit
         shorter = jnp.where(limit > 0.1 * trial.step, jnp.minimum(2 / 3 * limit, 0.5 * trial.step), 0.1 * trial.step)
         step = jnp.where(accepted, trial.step, shorter)
-        hopeless = ~accepted & (trial.cuts >= 4) & (along < ACROSS * size * norm(d)) & jnp.isfinite(size)
-        return Trial(step, p, z, Bp, limit, accepted, hopeless, trial.cuts + 1)
+        return Trial(step, made, limit, accepted, ~accepted & (trial.cuts >= 4) & hopeless, trial.cuts + 1)
 
     no = jnp.asarray(False)
-    start = Trial(pace.step, x, x, Bx, jnp.asarray(0.0), no, no, jnp.asarray(-1))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(attempt, pace.step)[0])
+    start = Trial(pace.step, nothing, jnp.asarray(0.0), no, no, jnp.asarray(-1))
     return jax.lax.while_loop(lambda t: ~t.accepted & ~t.hopeless & (t.cuts < MOST_CUTS), shorten, start)
+
+
+def cocoercive(d: PyTree, change: PyTree, size: Array) -> Verdict:
+    """⟨ΔB, d⟩ ≥ γ/(2ν) ‖ΔB‖², from d, ΔB and the size of the values that ΔB is a difference of."""
+    length, along = norm(change), inner(change, d)
+    limit = jnp.where(length <= ROUNDING * size, jnp.inf, 2 * NU * along / length**2)  # flat: any step would do
+    return Verdict(_within_range(limit, length), (along < ACROSS * length * norm(d)) & jnp.isfinite(length))
+
+
+def lipschitz(d: PyTree, change: PyTree, size: Array) -> Verdict:
+    """γ‖ΔB‖ ≤ ν‖d‖."""
+    length = norm(change)
+    limit = jnp.where(length <= ROUNDING * size, jnp.inf, NU * norm(d) / length)
+    return Verdict(_within_range(limit, length), jnp.asarray(False))
+
+
+def _within_range(limit: Array, length: Array) -> Array:
+    return jnp.where(jnp.isfinite(length), limit, 0.0)  # out of the range of B̂, or of float64: much too long
 
 
 def next_pace(pace: Pace, trial: Trial) -> Pace:

@@ -1,4 +1,4 @@
-"""Step sizes Γ: one number, one per block (nested like x, or per row of x), or a schedule k ↦ Γ_k."""
+"""Step sizes Γ: one number, one per block (nested like x, or per row of x), a schedule k ↦ Γ_k, or found on the way."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,56 @@ import numpy as np
 
 from epszero._checks import positive, refuse
 from epszero._points import nested_like
+from epszero._pytree import Node
 from epszero._types import Array, PyTree
+from epszero.constants import StepRange
+from epszero.oracles import Opaque
 
 PROBES = (0, 1, 2, 10, 100, 1000, 10_000, 100_000)
 """Iterations at which a schedule is looked at before anything runs."""
+
+
+class Steps(Node):
+    """Where the step of an iteration comes from, as the user said it and, once settled, as it will be."""
+
+    static = ("schedule", "how")
+    sizes: PyTree  # Γ, or None where it is scheduled or searched for
+    schedule: Opaque | None  # k ↦ Γ_k
+    how: str  # for descriptions
+
+    def __init__(self, sizes: PyTree, schedule: Opaque | None = None, how: str = "") -> None:
+        self.sizes = sizes
+        self.schedule = schedule
+        self.how = how
+
+    @staticmethod
+    def of(step: Any) -> "Steps":
+        """What a user passed as `step`; a number is checked at once, the rest when x is known."""
+        if isinstance(step, int | float):
+            checked_step(step, np.zeros(()))
+        return Steps(None, Opaque(step)) if callable(step) else Steps(step)
+
+    def settled(self, x: PyTree, known: StepRange | None) -> "Steps":
+        """Checked against points like x and the range that is known to converge; the best of it where left open."""
+        if self.schedule is not None:
+            _check_range(checked_schedule(self.schedule, x), known)
+            return Steps(None, self.schedule, "scheduled step")
+        if self.sizes is not None:
+            step = checked_step(self.sizes, x)
+            _check_range(step, known)
+            return Steps(step, None, f"step {_brief(step)}")
+        if known is not None:
+            return Steps(jnp.asarray(known.best), None, f"step {known.best:.6g} from {known.because}")
+        return Steps(None, None, "step by backtracking")
+
+    @property
+    def searched(self) -> bool:
+        """Whether the step is found on the way."""
+        return self.sizes is None and self.schedule is None
+
+    def at(self, k: Array) -> PyTree:
+        """Γ_k."""
+        return self.sizes if self.schedule is None else self.schedule(k)
 
 
 def checked_step(step: Any, x: PyTree) -> PyTree:
@@ -57,3 +103,21 @@ def _fit(step: Any, leaf: Any) -> None:
             f"{leaf.shape}, but it is {step.shape}",
             "Pass a number, or steps nested like x",
         )
+
+
+def _check_range(step: PyTree, known: StepRange | None) -> None:
+    if known is None:
+        return
+    longest = max(float(np.max(leaf)) for leaf in jax.tree.leaves(step))
+    if longest >= known.limit:
+        refuse(
+            "step",
+            f"must be below {known.limit:.6g}, the limit for the declared constants ({known.because}), "
+            f"but it is {longest:.6g}",
+            f"Take a shorter one, or step=None for {known.best:.6g}, the best",
+        )
+
+
+def _brief(step: PyTree) -> str:
+    sizes = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(step)])
+    return f"{sizes[0]:.6g}" if np.ptp(sizes) == 0 else f"from {sizes.min():.6g} to {sizes.max():.6g} by block"

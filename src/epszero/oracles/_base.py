@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from epszero._checks import refuse
 from epszero._pytree import Node
 from epszero._types import PyTree
 
@@ -33,6 +34,10 @@ class Average(Node):
     def __call__(self, x: PyTree) -> PyTree: ...
 
 
+class OwnData(list[Any]):
+    """One data set (or one sample) per agent, told apart from a data set that happens to be a list."""
+
+
 class Oracle(Node):
     """O(x, ξ), or B(x) where nothing is uncertain."""
 
@@ -46,14 +51,25 @@ class Oracle(Node):
         """Whether samples are needed."""
         return True
 
+    @property
+    def data_sets(self) -> int | None:
+        """How many data sets, one per agent, it can be averaged over; None where there can only be one for all."""
+        return None
+
     @abstractmethod
     def __call__(self, x: PyTree, xi: PyTree) -> PyTree:
         """O(x, ξ) for one ξ."""
+
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+        """How far O(x, ·) is from being as affine as it claims, between two samples and relative to its size."""
+        del x, xi, other
+        return 0.0
 
     @abstractmethod
     def average(self, data: PyTree, x: PyTree) -> Average:
         """B̂ for `data` (a pytree with a leading sample axis); `x` shows the shape of a point."""
 
-    @abstractmethod
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> "Oracle":
         """The oracle of `by(f)` for a linear transformation `by` of f(·, ξ), such as `jax.grad`: structure is kept."""
+        del by
+        refuse(type(self).__name__, "is an operator already, not a cost to be differentiated", "Pass a function")

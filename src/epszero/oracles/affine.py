@@ -53,12 +53,7 @@ class AffineInFeatures(Oracle):
         return FeatureMean(self.joint, feature_mean(self.features, data))
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
-        """How far O(x, ·) is from affine between the features of two samples, relative to its size."""
-        f, g = self.features((), xi), self.features((), other)
-        middle = self.joint(x, jax.tree.map(lambda a, b: 0.5 * (a + b), f, g))
-        ends = self.joint(x, f), self.joint(x, g)
-        gap = jax.tree.map(lambda m, a, b: m - 0.5 * (a + b), middle, *ends)
-        return float(norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300))
+        return bend_between(lambda f: self.joint(x, f), self.features((), xi), self.features((), other))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
         return _joint_oracle(by(self.joint.function), self.features, self.structure_name)
@@ -69,6 +64,24 @@ def Additive(G: Callable[..., Any], phi: Callable[..., Any] | None = None) -> Af
     """G(x) + φ(ξ): additive noise. φ(ξ) broadcasts against G(x), as prices do that all agents pay alike."""
     _require_functions(G=G, phi=phi or _own_features)
     return _joint_oracle(lambda x, f: jax.tree.map(jnp.add, G(x), f), _features(phi), "additive")
+
+
+@known_arguments
+def Affine(f: Callable[..., Any], phi: Callable[..., Any] | None = None) -> AffineInFeatures:
+    """f(x, φ(ξ)) with f(x, ·) affine: the mean over samples is f(x, φ̄). `phi=None` means φ(ξ) = ξ.
+
+    It serves costs and losses as well as operators; `ez.AggregativeGame` takes it with its own four arguments.
+    """
+    _require_functions(f=f, phi=phi or _own_features)
+    return _joint_oracle(f, _features(phi), "affine in features")
+
+
+def bend_between(value: Callable[[PyTree], PyTree], f: PyTree, g: PyTree) -> float:
+    """How far `value` is, halfway between two features, from the mean of its values there, relative to their size."""
+    middle = value(jax.tree.map(lambda a, b: 0.5 * (a + b), f, g))
+    ends = value(f), value(g)
+    gap = jax.tree.map(lambda m, a, b: m - 0.5 * (a + b), middle, *ends)
+    return float(norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300))
 
 
 def feature_mean(features: Opaque, data: PyTree) -> PyTree:

@@ -1,6 +1,7 @@
 """One oracle per block of x (per agent), each with its own data set or all with one.
 
-B̂(x) = (B̂₁(x), …, B̂_N(x)) with B̂ᵢ averaged over agent i's own samples: the paper's local data sets D_{sⁱ}.
+B̂(x) = (B̂₁(x), …, B̂_N(x)) with B̂ᵢ averaged over agent i's own samples: the paper's local data sets D_{sⁱ}. Blocks
+of which nothing more is known, over one data set, are summed in one pass over the samples.
 """
 
 from collections.abc import Callable
@@ -9,16 +10,20 @@ from typing import Any
 import jax
 
 from epszero._types import PyTree
-from epszero.oracles._base import Average, Oracle
+from epszero.oracles._base import Average, Opaque, Oracle, OwnData
+from epszero.oracles.general import General, SampleMean, chunk_size
 
 
 class Blocks(Oracle):
     """Oracles nested like x: each sees the whole x and returns its own block."""
 
+    static = ("joint",)
     parts: PyTree
+    joint: Opaque  # (x, ξ) ↦ all blocks, for one ξ
 
     def __init__(self, parts: PyTree) -> None:
         self.parts = parts
+        self.joint = Opaque(lambda x, xi: jax.tree.map(lambda part: part(x, xi), parts, is_leaf=_is_oracle))
 
     @property
     def structure(self) -> str:
@@ -29,31 +34,37 @@ class Blocks(Oracle):
         return any(part.uncertain for part in self.leaves)
 
     @property
+    def data_sets(self) -> int | None:
+        return len(self.leaves)
+
+    @property
     def leaves(self) -> list[Oracle]:
         """The oracles, in the order of the blocks."""
         return jax.tree.leaves(self.parts, is_leaf=_is_oracle)
 
     def __call__(self, x: PyTree, xi: PyTree) -> PyTree:
         """`xi` is one sample for all blocks, or `OwnData` with one per block."""
-        return self._nested([part(x, own) for part, own in zip(self.leaves, self._own(xi), strict=True)])
+        return self._nested([part(x, own) for part, own in zip(self.leaves, self.own(xi), strict=True)])
 
     def average(self, data: PyTree, x: PyTree) -> Average:
         """`data` is one data set for all blocks, or `OwnData` with one per block."""
-        parts = [part.average(own, x) for part, own in zip(self.leaves, self._own(data), strict=True)]
+        if not isinstance(data, OwnData) and all(isinstance(part, General) for part in self.leaves):
+            return SampleMean(self.joint, data, chunk_size(self.joint, data, x))
+        parts = [part.average(own, x) for part, own in zip(self.leaves, self.own(data), strict=True)]
         return BlockMean(self._nested(parts))
+
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+        return max(part.bend(x, *own) for part, *own in zip(self.leaves, self.own(xi), self.own(other), strict=True))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
         return Blocks(jax.tree.map(lambda part: part.transformed(by), self.parts, is_leaf=_is_oracle))
 
-    def _own(self, data: PyTree) -> list[PyTree]:
+    def own(self, data: PyTree) -> list[PyTree]:
+        """What each block sees of `data`."""
         return data if isinstance(data, OwnData) else [data] * len(self.leaves)
 
     def _nested(self, parts: list[Any]) -> PyTree:
         return jax.tree.unflatten(jax.tree.structure(self.parts, is_leaf=_is_oracle), parts)
-
-
-class OwnData(list[Any]):
-    """One data set per block, told apart from a data set that happens to be a list."""
 
 
 class BlockMean(Average):

@@ -41,15 +41,15 @@ def as_oracle(argument: str, given: Any) -> Oracle:
     return Exact(given) if arguments == 1 else General(given)
 
 
-def required_arguments(function: Callable[..., Any]) -> int:
-    """How many positional arguments must be given (2 where Python cannot tell)."""
+def required_arguments(function: Callable[..., Any], unknown: int = 2) -> int:
+    """How many positional arguments must be given (`unknown` where Python cannot tell)."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return 2
+        return unknown
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return 2
+        return unknown
     return len([p for p in positional if p.default is p.empty])
 
 

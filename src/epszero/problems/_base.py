@@ -1,29 +1,75 @@
 """`Problem`: something that is an inclusion 0 ∈ A(x) + B(x) underneath."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+import jax
+import numpy as np
+
 from epszero._checks import refuse
-from epszero.oracles import Oracle
-from epszero.problems.backward import Backward
+from epszero._types import PyTree
+from epszero.oracles import Coupled, Coupling, Oracle, PrimalDual
+from epszero.problems.backward import Backward, is_part
 from epszero.problems.declared import Declared
+from epszero.sets import NonNegative
 
 
 class Problem:
-    """A known side A, a side B known through an oracle, and what the user vouches for."""
+    """A known side A, a side B known through an oracle, and what the user vouches for.
+
+    Where agents share constraints, `A` and `oracle` act on strategies and multipliers together (`PrimalDual`), while
+    `strategies` and `coupling` are what they were made of; elsewhere `strategies` is A.
+    """
 
     is_gradient: ClassVar[bool] = False  # B = ∇f with f convex: then 1/κ is a cocoercivity constant
     uncertain_side: ClassVar[str] = "B"  # the argument that holds the oracle, for messages
 
-    def __init__(self, A: Backward, oracle: Oracle, declared: Any) -> None:
+    def __init__(
+        self, A: Backward, oracle: Oracle, declared: Any,
+        coupling: Coupling | None = None, picture: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
         if declared is not None and not isinstance(declared, Declared):
             refuse(
                 "declared",
                 f"must come from ez.declare(...), but it is a {type(declared).__name__}",
                 "Write declared=ez.declare(mu=..., kappa=...)",
             )
-        self.A = A
-        self.oracle = oracle
+        self.strategies = A
+        self.coupling = coupling
+        self.A = A if coupling is None else Backward("shared", PrimalDual(A.parts, NonNegative()))
+        self.oracle = oracle if coupling is None else Coupled(oracle, coupling)
         self.declared = declared or Declared()
+        self.picture = picture
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(A={self.A}, B {self.oracle.structure})"
+        return f"{type(self).__name__}(A={self.strategies}, B {self.oracle.structure})"
+
+    def plot(self, solution: Any, **options: Any) -> Any:
+        """A picture of the solution, as a Matplotlib figure, where the model comes with one."""
+        if self.picture is None:
+            refuse("plot", f"this {type(self).__name__} has no picture of its own", "Draw solution.x with Matplotlib")
+        return self.picture(solution, **options)
+
+    def lifted(self, x: PyTree) -> PyTree:
+        """x as the methods see it: with multipliers, at first 0, where constraints are shared."""
+        if self.coupling is None or isinstance(x, PrimalDual):
+            return x
+        return PrimalDual(x, np.zeros(self.coupling.rows(x)))
+
+    def start(self) -> PyTree:
+        """A point of the domain, where it fixes the shapes; None for a block that it does not."""
+        return self.strategies.start()
+
+    @property
+    def leading(self) -> tuple[int, ...] | None:
+        """The axes before the one whose length is open, where x is one array; None where it is not."""
+        parts = jax.tree.leaves(self.strategies.parts, is_leaf=is_part)
+        return parts[0].batch_shape if len(parts) == 1 and hasattr(parts[0], "batch_shape") else None
+
+    def check_costs(self, row: PyTree, x: PyTree) -> None:
+        """Refuse costs that do not return one number, for a sample of the shape of `row`."""
+
+    def examine(self, data: PyTree, x: PyTree) -> list[str]:
+        """Look at the data and the functions more closely before a run: refuse, or give notes."""
+        del data, x
+        return []

@@ -34,24 +34,30 @@ class Backward(Node):
     def __repr__(self) -> str:
         return repr(self.parts)
 
+    def block(self, name: str) -> "Backward":
+        """A on one named block of the points alone."""
+        block = object.__new__(Backward)
+        block.parts = getattr(self.parts, name)
+        return block
+
     def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
         """(Id + Γ A)⁻¹ v, with one step for all leaves or steps nested like v."""
         tasks: list[tuple[Any, PyTree, PyTree]] = []
-        order = self._each(lambda *task: tasks.append(task) or len(tasks) - 1, v, nested_like(step, v))
+        order = self.each(lambda *task: tasks.append(task) or len(tasks) - 1, v, nested_like(step, v))
         answers = _resolved(tasks)
         return jax.tree.map(lambda place: answers[place], order)
 
     def into_domain(self, x: PyTree) -> PyTree:
         """x where it lies in the domain, block by block; else its projection on a set, or a prox of a function."""
-        return self._each(_into, x)
+        return self.each(_into, x)
 
     def in_domain(self, x: PyTree) -> bool:
         """Whether every block of x lies in the domain of its part (always true for a bare resolvent)."""
-        return all(jax.tree.leaves(self._each(_inside, x)))
+        return all(jax.tree.leaves(self.each(_inside, x)))
 
     def gap(self, x: PyTree, z: PyTree) -> float:
         """How far z is from A(x): Σ σ_C(z) − ⟨z, x⟩ or g(x) + g*(z) − ⟨z, x⟩. For x in the domain, 0 iff z ∈ A(x)."""
-        return sum(jax.tree.leaves(self._each(_membership_gap, x, z)))
+        return sum(jax.tree.leaves(self.each(_membership_gap, x, z)))
 
     def start(self) -> PyTree:
         """A point of the domain, where the parts fix the shapes; None for a part that does not."""
@@ -59,7 +65,7 @@ class Backward(Node):
 
     def check_shapes(self, argument: str, x: PyTree) -> None:
         """Refuse, in a sentence, an x that the parts do not fit."""
-        self._each(lambda part, leaf: _check_leaf(argument, part, leaf), x)
+        self.each(lambda part, leaf: _check_leaf(argument, part, leaf), x)
 
     def as_point(self, argument: str, x: Any) -> PyTree:
         """x with every leaf a float64 array, nested as the parts ask: a list of numbers under one part is a vector."""
@@ -70,7 +76,7 @@ class Backward(Node):
             refuse(argument, f"must be nested like A, that is {structure}, but {error}", "Give one array per block")
         return jax.tree.unflatten(structure, [_as_arrays(argument, tree) for tree in below])
 
-    def _each(self, function: Callable[..., Any], *trees: PyTree) -> PyTree:
+    def each(self, function: Callable[..., Any], *trees: PyTree) -> PyTree:
         """`function(part, leaf, …)` for every leaf below a set or function, and for all that is below a resolvent."""
 
         def below(part: Any, *leaves: PyTree) -> PyTree:

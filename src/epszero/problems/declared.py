@@ -12,11 +12,18 @@ class Declared:
     mu: float | None = None  # strong monotonicity: ⟨B(x) − B(y), x − y⟩ ≥ μ‖x − y‖²
     kappa: float | None = None  # Lipschitz: ‖B(x) − B(y)‖ ≤ κ‖x − y‖
     theta: float | None = None  # cocoercivity: ⟨B(x) − B(y), x − y⟩ ≥ θ‖B(x) − B(y)‖²
+    gradient: bool = False  # B is the gradient of a convex function: the game has a potential
 
 
 @known_arguments
-def declare(*, mu: float | None = None, kappa: float | None = None, theta: float | None = None) -> Declared:
-    """Constants that you vouch for: strong monotonicity μ, Lipschitz κ, cocoercivity θ of every O(·, ξ) on dom A."""
+def declare(
+    *, mu: float | None = None, kappa: float | None = None, theta: float | None = None, gradient: bool = False
+) -> Declared:
+    """Constants that you vouch for: strong monotonicity μ, Lipschitz κ, cocoercivity θ of every O(·, ξ) on dom A.
+
+    `gradient=True` says that B is the gradient of a convex function, as in a game with a potential: longer steps are
+    then known to converge. Where constraints are shared, all this speaks of the pseudogradient alone.
+    """
     given = {name: value for name, value in (("mu", mu), ("kappa", kappa), ("theta", theta)) if value is not None}
     values = {name: float(positive(name, value)) for name, value in given.items()}
     m, k, t = values.get("mu"), values.get("kappa"), values.get("theta")
@@ -28,4 +35,4 @@ def declare(*, mu: float | None = None, kappa: float | None = None, theta: float
         )
     if m is not None and t is not None and m * t > 1 + 1e-12:
         refuse("mu, theta", f"mu · theta ≤ 1 for every operator, but {m:g} · {t:g} = {m * t:g}", "Correct one of them")
-    return Declared(m, k, t)
+    return Declared(m, k, t, bool(gradient))

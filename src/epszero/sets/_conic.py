@@ -72,8 +72,11 @@ class ConicResult:
     dual: FloatArray  # z; a proof of emptiness when `status` is "infeasible"
 
 
-def minimise(form: ConicForm, linear: FloatArray, curvature: float = 0.0) -> ConicResult:
-    """min ½·curvature·‖x‖² + linearᵀx over the set, as accurately as Clarabel can: it stalls if asked for too much."""
+def minimise(form: ConicForm, linear: FloatArray, curvature: Any = 0.0) -> ConicResult:
+    """min ½xᵀPx + linearᵀx over the set, with `curvature` the matrix P, positive semidefinite, or a multiple of I.
+
+    As accurately as Clarabel can: it stalls if asked for too much.
+    """
     for wanted, accepted in ((1e-12, 1e-8), (1e-10, 1e-7)):
         result = _attempt(form, linear, curvature, wanted, accepted)
         if result.status != "failed":
@@ -81,17 +84,17 @@ def minimise(form: ConicForm, linear: FloatArray, curvature: float = 0.0) -> Con
     return _attempt(form, linear, curvature, wanted=1e-8, accepted=1e-6)
 
 
-def _attempt(form: ConicForm, linear: FloatArray, curvature: float, wanted: float, accepted: float) -> ConicResult:
+def _attempt(form: ConicForm, linear: FloatArray, curvature: Any, wanted: float, accepted: float) -> ConicResult:
     columns = form.A.shape[1]
-    weights = np.concatenate([np.full(form.n, curvature), np.zeros(columns - form.n)])
+    P = sp.coo_matrix(curvature) if np.ndim(curvature) else curvature * sp.identity(form.n, format="coo")
+    upper = P.row <= P.col
+    square = sp.csc_matrix((P.data[upper], (P.row[upper], P.col[upper])), shape=(columns, columns))
     q = np.concatenate([np.asarray(linear, dtype=np.float64), np.zeros(columns - form.n)])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
     settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = accepted
-    solver = clarabel.DefaultSolver(
-        sp.diags(weights, format="csc"), q, sp.csc_matrix(form.A), form.b, list(form.cones), settings
-    )
+    solver = clarabel.DefaultSolver(square, q, sp.csc_matrix(form.A), form.b, list(form.cones), settings)
     answer = solver.solve()
     name = str(answer.status)
     status = (

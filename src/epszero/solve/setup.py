@@ -9,11 +9,9 @@ import numpy as np
 
 from epszero._checks import InputError, refuse
 from epszero._points import norm, shapes, subtract
-from epszero._shaped import Shaped
 from epszero._types import PyTree
-from epszero.oracles import AffineInFeatures, Average, Blocks, Oracle, OwnData
+from epszero.oracles import Average, Oracle, OwnData, PrimalDual
 from epszero.problems import Problem
-from epszero.problems.backward import is_part
 from epszero.samples import Samples
 
 MOST_GUESSED = 64  # dimensions tried when neither the set nor x0 says how long x is
@@ -37,27 +35,34 @@ def checked_samples(problem: Problem, samples: Any) -> Samples | list[Samples] |
 
 def averaged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> Average:
     """B̂, from data that has been checked."""
-    data = OwnData(one.values for one in samples) if isinstance(samples, list) else samples and samples.values
-    return problem.oracle.average(data, x)
+    return problem.oracle.average(values_of(samples), x)
+
+
+def values_of(samples: Samples | list[Samples] | None) -> PyTree:
+    """The data as oracles take them."""
+    return OwnData(one.values for one in samples) if isinstance(samples, list) else samples and samples.values
 
 
 def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0: Any) -> tuple[PyTree, list[str]]:
-    """x⁰ in the domain of A, and a note where it had to be moved there."""
+    """x⁰ in the domain of A, with multipliers where constraints are shared, and a note where it had to be moved."""
     if x0 is None:
-        return problem.A.as_point("x0", _own_start(problem, samples)), []
-    x = problem.A.as_point("x0", x0)
-    problem.A.check_shapes("x0", x)
+        return problem.A.as_point("x0", problem.lifted(_own_start(problem, samples))), []
+    lifted = isinstance(x0, PrimalDual)
+    side = problem.A if lifted else problem.strategies
+    x = side.as_point("x0", x0)
+    side.check_shapes("x0", x)
+    x = problem.A.as_point("x0", problem.lifted(x))
     inside = problem.A.into_domain(x)
     moved = float(norm(subtract(x, inside)))
     return inside, [f"x0 was outside the domain and was projected on it (moved by {moved:.3g})."] if moved else []
 
 
 def _one_per_block(oracle: Oracle, samples: list[Any]) -> list[Samples]:
-    if not isinstance(oracle, Blocks):
-        refuse("samples", "one data set per block needs a problem defined by blocks, that is, a list of functions",
+    if oracle.data_sets is None:
+        refuse("samples", "one data set per agent needs a game, or a problem defined by a list of functions",
                "Pass one Samples, or give one function per block")  # fmt: skip
-    if len(samples) != len(oracle.leaves):
-        refuse("samples", f"{len(samples)} data sets for {len(oracle.leaves)} blocks", "Give one per block, in order")
+    if len(samples) != oracle.data_sets:
+        refuse("samples", f"{len(samples)} data sets for {oracle.data_sets} agents or blocks", "Give one for each")
     if not all(isinstance(one, Samples) for one in samples):
         refuse("samples", "in a list must all be ez.Samples", "Wrap each data set in ez.Samples")
     return samples
@@ -70,14 +75,14 @@ _checked: "WeakKeyDictionary[Problem, dict[Any, list[str]]]" = WeakKeyDictionary
 
 def check_oracle(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> list[str]:
     """Trace O once at x and one sample: it must return something like x. Gives notes; remembered per shape."""
-    rows = [_row(one) for one in samples] if isinstance(samples, list) else _row(samples)
+    rows = _rows(samples)
     leaves, structure = jax.tree.flatten((x, rows))
     key = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
     seen = _checked.setdefault(problem, {})
     if key not in seen:
         notes = _trace(problem, x, rows, one_each=isinstance(samples, list))
         _refuse_bent(problem, samples, x)
-        seen[key] = notes
+        seen[key] = notes + problem.examine(values_of(samples), x.x if isinstance(x, PrimalDual) else x)
     return seen[key]
 
 
@@ -86,6 +91,7 @@ def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[st
     where = f"x of shape {shapes(x)}" + (f" and a sample of shape {shapes(rows)}" if oracle.uncertain else "")
     tracer = jax.make_jaxpr(lambda x, row: oracle(x, OwnData(row) if one_each else row), return_shape=True)
     try:
+        problem.check_costs(OwnData(rows) if one_each else rows, x.x if isinstance(x, PrimalDual) else x)
         traced, returned = tracer(x, rows)
     except InputError:
         raise
@@ -109,21 +115,24 @@ def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[st
 
 def _refuse_bent(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> None:
     """Refuse an oracle declared affine in features that is not so between its first and last sample."""
-    oracle = problem.oracle
-    parts = oracle.leaves if isinstance(oracle, Blocks) else [oracle]
-    data = samples if isinstance(samples, list) else [samples] * len(parts)
-    for part, own in zip(parts, data, strict=True):
-        if isinstance(part, AffineInFeatures) and own is not None:
-            first, last = (jax.tree.map(lambda leaf, i=i: leaf[i], own.values) for i in (0, -1))
-            bends = [part.bend(point, first, last) for point in _two_points(x)]
-            bend = max(bend if bend > 0 else 0.0 for bend in bends)
-            if bend > 1e-9:
-                refuse(
-                    problem.uncertain_side,
-                    "is declared affine in features, but halfway between two samples' features it is off by "
-                    f"{bend:.2g} of its size",
-                    "Make C(x, f) linear in f, or pass the plain function of x and a sample",
-                )
+    if samples is None:
+        return
+    first, last = (_sample(samples, i) for i in (0, -1))
+    bends = [problem.oracle.bend(point, first, last) for point in _two_points(x)]
+    bend = max(bend if bend > 0 else 0.0 for bend in bends)
+    if bend > 1e-9:
+        refuse(
+            problem.uncertain_side,
+            f"is declared affine in features, but halfway between two samples' features it is off by {bend:.2g} "
+            "of its size",
+            "Make it affine in the features, or pass the plain function of x and a sample",
+        )
+
+
+def _sample(samples: Samples | list[Samples], i: int) -> PyTree:
+    if isinstance(samples, list):
+        return OwnData(_sample(one, i) for one in samples)
+    return jax.tree.map(lambda leaf: leaf[i], samples.values)
 
 
 def _two_points(x: PyTree) -> tuple[PyTree, PyTree]:
@@ -135,25 +144,28 @@ def _two_points(x: PyTree) -> tuple[PyTree, PyTree]:
     return jax.tree.map(jnp.asarray, x), jax.tree.map(beside, x)
 
 
-def _row(samples: Samples | None) -> PyTree:
+def _rows(samples: Samples | list[Samples] | None) -> PyTree:
+    """The shape of one sample, or of one per agent."""
     if samples is None:
         return ()
+    if isinstance(samples, list):
+        return [_rows(one) for one in samples]
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), samples.values)
 
 
 def _own_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyTree:
     """A point of the domain, of the shape that A knows, or else of the one length at which the oracle makes sense."""
-    start = problem.A.start()
+    start = problem.start()
     if all(leaf is not None for leaf in jax.tree.leaves(start, is_leaf=lambda leaf: leaf is None)):
         return start
-    parts = jax.tree.leaves(problem.A.parts, is_leaf=is_part)
-    if len(parts) > 1 or not isinstance(parts[0], Shaped):
+    leading = problem.leading
+    if leading is None:
         refuse("x0", "A does not fix the shape of x in every block", "Pass x0, or dim= to each set")
     width = [leaf.shape[-1] for leaf in jax.tree.leaves(samples.values)] if isinstance(samples, Samples) else []
-    answers = {n: _fit(problem, samples, (*parts[0].batch_shape, n)) for n in {*range(1, MOST_GUESSED + 1), *width}}
+    answers = {n: _fit(problem, samples, (*leading, n)) for n in {*range(1, MOST_GUESSED + 1), *width}}
     fitting = [n for n, error in answers.items() if error is None]
     if len(fitting) == 1:
-        return problem.A.into_domain(np.zeros((*parts[0].batch_shape, *fitting)))
+        return problem.strategies.into_domain(np.zeros((*leading, *fitting)))
     why = "of several lengths" if fitting else f"of no length that was tried ({answers[max(width, default=1)]})"
     refuse("x0", f"the dimension of x is open: A fits vectors of any length, and the oracle fits vectors {why}",
            "Pass x0, or dim= to the set")  # fmt: skip
@@ -161,8 +173,8 @@ def _own_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyT
 
 def _fit(problem: Problem, samples: Samples | list[Samples] | None, shape: tuple[int, ...]) -> InputError | None:
     try:
-        problem.A.check_shapes("x0", np.zeros(shape))
-        check_oracle(problem, samples, np.zeros(shape))
+        problem.strategies.check_shapes("x0", np.zeros(shape))
+        _trace(problem, problem.lifted(np.zeros(shape)), _rows(samples), one_each=isinstance(samples, list))
     except InputError as error:
         return error
     return None

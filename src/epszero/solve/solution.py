@@ -1,18 +1,22 @@
 """`Solution`: a point, an element of A there, and how they were found."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import numpy as np
 
+from epszero._checks import known_arguments
 from epszero._double import to_numpy
 from epszero._points import add, norm
 from epszero._types import FloatArray, PyTree
 from epszero.methods import Method
+from epszero.oracles import PrimalDual
 from epszero.problems import Problem
 from epszero.samples import Samples
-from epszero.solve.setup import averaged
+from epszero.solve.equilibrium import EquilibriumCheck, equilibrium_check
+from epszero.solve.setup import averaged, values_of
 from epszero.solve.status import Status
 
 
@@ -42,10 +46,10 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """x ∈ dom A, z ∈ A(x), and the residual ‖z + B̂(x)‖."""
+    """x ∈ dom A, z ∈ A(x), and the residual ‖z + B̂(x)‖; with shared constraints also their multipliers."""
 
-    x: PyTree
-    z: PyTree
+    point: PyTree = field(repr=False)  # x; with shared constraints (x, multipliers), which x0= takes as it is
+    element: PyTree = field(repr=False)  # of A at that point
     residual: float
     iterations: int  # K: the output is x^{K+1}, as in the paper
     status: Status
@@ -58,6 +62,21 @@ class Solution:
     holdout: Samples | None = field(default=None, repr=False)
 
     @property
+    def x(self) -> PyTree:
+        """The answer: strategies, or whatever the problem asks for."""
+        return self.point.x if isinstance(self.point, PrimalDual) else self.point
+
+    @property
+    def z(self) -> PyTree:
+        """An element of A(x): of the normal cone or subdifferential there."""
+        return self.element.x if isinstance(self.element, PrimalDual) else self.element
+
+    @property
+    def multipliers(self) -> FloatArray | None:
+        """λ ≥ 0, one per shared constraint; None where there are none."""
+        return self.point.multipliers if isinstance(self.point, PrimalDual) else None
+
+    @property
     def message(self) -> str:
         """The status in a sentence, with its remedy and the notes."""
         head = f"{self.status.value} at iteration {self.iterations}, residual {self.residual:.3e}"
@@ -66,10 +85,21 @@ class Solution:
 
     def check(self) -> Check:
         """Recompute from x, z and the samples: is x in the domain, is z in A(x), how large is the residual."""
+        A = self.problem.A
         with jax.enable_x64(True):
-            mean = averaged(self.problem, self.samples, self.x)
-            residual = float(norm(add(self.z, to_numpy(mean(self.x)))))
-            return Check(self.problem.A.in_domain(self.x), self.problem.A.gap(self.x, self.z), residual)
+            mean = averaged(self.problem, self.samples, self.point)
+            residual = float(norm(add(self.element, to_numpy(mean(self.point)))))
+            return Check(A.in_domain(self.point), A.gap(self.point, self.element), residual)
+
+    @known_arguments
+    def check_equilibrium(self, agents: Sequence[int] | None = None) -> EquilibriumCheck:
+        """What each agent could save by deviating alone, found by an independent solver, under the samples' law.
+
+        `agents`: which ones; by default all of them, or in a game with more than a thousand the hundred with the
+        largest bound on their saving. With shared constraints an agent deviates within them, the others' strategies
+        held still.
+        """
+        return equilibrium_check(self.problem, values_of(self.samples), self.point, agents)
 
     def __str__(self) -> str:
         return self.message

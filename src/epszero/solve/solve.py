@@ -9,9 +9,10 @@ import numpy as np
 from epszero._checks import count, known_arguments, positive, refuse
 from epszero._double import on_device, to_numpy
 from epszero._types import PyTree
-from epszero.methods import ForwardBackward, Method
+from epszero.methods import Method
 from epszero.problems import Problem
 from epszero.samples import Samples
+from epszero.solve.choice import fallback, suited
 from epszero.solve.loop import CONVERGED, DIVERGED, NOT_FINITE, STALLED, STUCK, Drive, Run, advance_one, begin_one
 from epszero.solve.progress import checked_progress, reporting
 from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
@@ -43,6 +44,8 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
 
     `iterations=K` takes the steps k = 0, …, K and returns x^{K+1}, the paper's output; `tol` stops as soon as the
     residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·min(max(1, ‖B̂(x)‖), max(1, ‖x‖)/γ).
+    `method=None` takes forward-backward, its preconditioned form for shared affine constraints, or
+    forward-backward-forward where B may be merely monotone.
     `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
     record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
     a function is called with (k, residual).
@@ -56,25 +59,39 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
     with jax.enable_x64(True):
         x, notes = starting_point(problem, data, x0)
         notes = notes + check_oracle(problem, data, x)
-        settled = plan.method.prepared(problem, x)
-        settled, A, B, x = on_device((settled, problem.A, averaged(problem, data, x), x))
-        run = begin_one(settled, A, B, x, plan.tol)
-        drive = Drive(plan.steps, plan.looks, (run, B))
-        interrupted = False
-        with reporting(progress, plan.steps - 1, settled.description) as report:
-            try:
-                drive.run(
-                    lambda run, stops: advance_one(settled, A, B, run, stops), run,
-                    lambda run: report(int(run.state.k) - 1, float(run.state.residual)),
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                if int(drive.latest.state.k) == 0:
-                    raise
-                interrupted = True
-        run = to_numpy(drive.latest)
-        residuals = [(look, float(r)) for look, r in zip(drive.seen, drive.residuals, strict=True)]
+        A, B, x = on_device((problem.A, averaged(problem, data, x), x))
+        run, residuals, settled, interrupted = _driven(plan, plan.method, (A, B, x), progress)
+        if plan.second is not None and int(run.code) == STUCK:
+            notes.append(f"{settled.description} found no step, as B is not cocoercive along the path; "
+                         "the second method was used.")  # fmt: skip
+            run, residuals, settled, interrupted = _driven(plan, plan.second, (A, B, x), progress)
     solution = plan.finished(run, residuals, settled, notes, data, interrupted, kept)
     return plan.answer(solution, throw)
+
+
+def _driven(
+    plan: "Plan", method: Method, given: tuple[Any, Any, PyTree], progress: Any
+) -> tuple[Run, list[tuple[int, float]], Method, bool]:
+    """One method, from x⁰ to its end: the run, the residuals on the way, the method as settled, and whether it was
+    interrupted."""
+    A, B, x = given
+    settled = on_device(method.prepared(plan.problem, x))
+    run = begin_one(settled, A, B, x, plan.tol)
+    drive = Drive(plan.steps, plan.looks, (run, B))
+    interrupted = False
+    with reporting(progress, plan.steps - 1, settled.description) as report:
+        try:
+            drive.run(
+                lambda run, stops: advance_one(settled, A, B, run, stops), run,
+                lambda run: report(int(run.state.k) - 1, float(run.state.residual)),
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if int(drive.latest.state.k) == 0:
+                raise
+            interrupted = True
+    run = to_numpy(drive.latest)
+    residuals = [(look, float(r)) for look, r in zip(drive.seen, drive.residuals, strict=True)]
+    return run, residuals, settled, interrupted
 
 
 class Plan:
@@ -88,7 +105,8 @@ class Plan:
             refuse("method", f"must be a method such as ez.ForwardBackward(), but it is {method!r}",
                    "Pass an object of that kind, or leave it out")  # fmt: skip
         self.problem: Problem = problem
-        self.method: Method = method or ForwardBackward()
+        self.method: Method = method or suited(problem)
+        self.second: Method | None = None if method else fallback(self.method)
         self.wants_tol = tol is not None or iterations is None
         self.steps = 1 + (MOST_ITERATIONS if iterations is None else count("iterations", iterations))
         self.tol = None if self.wants_tol else np.array(-1.0)  # None: the loop's own choice; negative: never stop early
@@ -110,8 +128,8 @@ class Plan:
         with jax.enable_x64(True):
             step = to_numpy(settled.last_step(state))
         return Solution(
-            x=state.x if state.point is None else state.point,
-            z=state.z, residual=float(state.residual), iterations=last - 1,
+            point=state.x if state.point is None else state.point,
+            element=state.z, residual=float(state.residual), iterations=last - 1,
             status=ENDINGS.get(code, unfinished), notes=tuple(notes),
             trace=trace, step=step, problem=self.problem, samples=data, method=settled, holdout=kept,
         )  # fmt: skip

@@ -31,12 +31,13 @@ _REMEDIES = {
     Status.ITERATIONS_USED_UP: "All iterations asked for were taken. For a smaller residual raise iterations, or "
     "declare constants (ez.declare) so that a better step is taken.",
     Status.DIVERGED: "The residual grew out of all proportion: take a shorter step, or step=None; if B is merely "
-    "monotone (a rotation), forward-backward does not converge with any step.",
+    "monotone (a rotation), forward-backward does not converge with any step: use ez.ForwardBackwardForward().",
     Status.STALLED: "The residual stopped shrinking before it reached tol: raise tol to what float64 can reach here, "
-    "or rescale the problem; if it is still large the iterates go round in circles, and a shorter step or a method for "
-    "merely monotone operators is needed.",
+    "or rescale the problem; if it is still large the iterates go round in circles, and a shorter step or "
+    "ez.ForwardBackwardForward() is needed.",
     Status.NO_STEP: "Backtracking cut the step to nothing: B does not look cocoercive along the path (a rotation, or "
-    "not monotone). Declare constants with ez.declare, give a step, or use a method for merely monotone operators.",
+    "not monotone). Declare constants with ez.declare, give a step, or use ez.ForwardBackwardForward(), which needs B "
+    "monotone and Lipschitz only.",
     Status.NOT_FINITE: "B or the resolvent returned NaN or infinity: look at the oracle on the domain of A and at the "
     "samples, or take a shorter step; solution.trace says how far it went.",
     Status.INTERRUPTED: "Stopped by the keyboard: this is the last point reached; pass it as x0 to go on.",

@@ -1,0 +1,65 @@
+"""Extragradient: x̄ = J_{ΓA}(x − ΓB̂(x)), x⁺ = J_{ΓA}(x − ΓB̂(x̄)).
+
+For B̂ monotone and Lipschitz and A a normal cone or a subdifferential; converges for γ < 1/κ. All points lie in the
+domain of A, so B̂ need exist there only. Residual: z = Γ⁻¹(x − x⁺) − B̂(x̄) ∈ A(x⁺). Cost: two B̂ and two resolvents.
+Source: Korpelevich (1976); Facchinei & Pang, Thm 12.1.11; Nemirovski (2004) for subdifferentials.
+"""
+
+from typing import Any
+
+from epszero._checks import known_arguments
+from epszero._points import add, norm, subtract
+from epszero._types import PyTree
+from epszero.constants import lipschitz_range
+from epszero.methods._base import Method, State, first_search, first_state, forward_backward, last_size, size_of
+from epszero.methods.backtracking import Verdict, lipschitz, next_pace, search
+from epszero.methods.steps import Steps
+from epszero.oracles import Average
+from epszero.problems import Problem
+from epszero.problems.backward import Backward
+
+
+class Extragradient(Method):
+    """x̄ = J_{ΓA}(x − ΓB̂(x)), x⁺ = J_{ΓA}(x − ΓB̂(x̄)).
+
+    `step`: as in `ez.ForwardBackward`; None takes the best step for a declared Lipschitz constant, or backtracks.
+    """
+
+    static = ("description",)
+    steps: Steps
+    description: str
+
+    @known_arguments
+    def __init__(self, step: Any = None) -> None:
+        self.steps = Steps.of(step)
+        self.description = "extragradient"
+
+    def prepared(self, problem: Problem, x: PyTree) -> "Extragradient":
+        method = object.__new__(Extragradient)
+        method.steps = self.steps.settled(x, lipschitz_range(problem, x))
+        method.description = f"extragradient, {method.steps.how}"
+        return method
+
+    def init(self, A: Backward, B: Average, x: PyTree) -> State:
+        Bx = B(x)
+        return first_state(x, Bx, None, first_search(A, B, x, Bx) if self.steps.searched else None)
+
+    def step(self, A: Backward, B: Average, state: State) -> State:
+        x, Bx = state.x, state.Bx
+
+        def attempt(step: PyTree) -> tuple[PyTree, Verdict]:
+            middle, _ = forward_backward(A, x, Bx, step)
+            B_middle = B(middle)
+            verdict = lipschitz(subtract(middle, x), subtract(B_middle, Bx), size_of(B_middle, Bx))
+            return forward_backward(A, x, B_middle, step), verdict
+
+        if self.steps.searched:
+            trial = search(attempt, state.own)
+            (p, z), stuck, own = trial.made, ~trial.accepted, next_pace(state.own, trial)
+        else:
+            (p, z), stuck, own = attempt(self.steps.at(state.k))[0], state.stuck, None
+        Bp = B(p)
+        return State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), stuck, own)
+
+    def last_step(self, state: State) -> Any:
+        return last_size(self.steps, state)

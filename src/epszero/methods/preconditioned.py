@@ -1,0 +1,155 @@
+"""Preconditioned forward-backward for shared affine constraints Gx ≤ b, with multipliers λ:
+
+    x⁺ = prox_{αg}(x − α(F̂(x) + Gᵀλ)),   λ⁺ = [λ + β(G(2x⁺ − x) − b)]₊.
+
+It is forward-backward on (F̂, 0) in the metric Φ = [[α⁻¹, −Gᵀ], [−G, β⁻¹]], with Schur complement S = α⁻¹I − GᵀβG ≻ 0.
+Assumes F̂ θ-cocoercive; converges for θλ_min(S) > ½, that is, as forward-backward does with γ = 1/λ_min(S) < 2θ. The
+dual steps are β_j = ω/‖G_j‖² by default, with ω such that ‖β^½G‖² = 1/γ, so α = γ/2 and no constraint's scale matters.
+Backtracking tests γ on F̂ alone: ‖(ΔF, 0)‖ in Φ⁻¹ is ‖ΔF‖ in S⁻¹, at most γ‖ΔF‖².
+Residual: z_x = α⁻¹(x − x⁺) − F̂(x) − Gᵀλ ∈ ∂g(x⁺), z_λ = β⁻¹(λ − λ⁺) + G(2x⁺ − x) − b ∈ N_{≥0}(λ⁺), so that
+z + B̂(x⁺, λ⁺) = Φ(ω − ω⁺) + (F̂(x⁺) − F̂(x), 0). Cost: one F̂, one resolvent, one product each with G and Gᵀ.
+Source: Yi & Pavel, Automatica 102 (2019); Belgioioso & Grammatico (2018); Condat (2013).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._checks import known_arguments, positive, refuse
+from epszero._points import add, norm, subtract
+from epszero._types import Array, FloatArray, PyTree
+from epszero.constants import scaled_rows, spectrum, step_range
+from epszero.methods._base import Method, State, first_state, forward_backward, size_of
+from epszero.methods.backtracking import Verdict, cocoercive, first_pace, guess, next_pace, probe, search
+from epszero.methods.steps import Steps, checked_step
+from epszero.oracles import CoupledMean, PrimalDual
+from epszero.problems import AffineConstraint, Problem
+from epszero.problems.backward import Backward
+
+CONVEX = "ez.ForwardBackwardForward()"  # the method for convex shared constraints
+
+
+class PreconditionedForwardBackward(Method):
+    """x⁺ = prox_{αg}(x − α(F̂(x) + Gᵀλ)), λ⁺ = [λ + β(G(2x⁺ − x) − b)]₊, for shared constraints Gx ≤ b.
+
+    `step`: α, a number, or one per agent (nested like x, or per row). `dual_step`: β, a number, or one per constraint.
+    What is left out is chosen from the declared constants, or by backtracking where there are none.
+    """
+
+    static = ("description",)
+    primal: PyTree  # α; None where it is searched for
+    dual: FloatArray | None  # β; None where it is found together with α
+    unit: FloatArray | None  # β up to a factor: ‖unit^½ G‖ = 1
+    strength: FloatArray | None  # an upper bound on ‖β^½G‖² where β is fixed
+    description: str
+
+    @known_arguments
+    def __init__(self, step: Any = None, dual_step: Any = None) -> None:
+        if callable(step):
+            refuse("step", "cannot change with k here, as the metric would", "Pass a number, or one per agent")
+        Steps.of(step)
+        self.primal = step
+        self.dual = None if dual_step is None else positive("dual_step", dual_step)
+        self.unit = self.strength = None
+        self.description = "preconditioned forward-backward"
+
+    def prepared(self, problem: Problem, x: PyTree) -> "PreconditionedForwardBackward":
+        if not isinstance(problem.coupling, AffineConstraint):
+            has, other = ("none", "ez.ForwardBackward()") if problem.coupling is None else ("convex ones", CONVEX)
+            refuse("method", f"is for shared affine constraints, and this problem has {has}", f"Use {other}")
+        known = step_range(problem)
+        lengths, top = scaled_rows(problem.coupling, x.x)
+        unit = 1 / (lengths**2 * top)
+        dual, strength = self._fixed_dual(problem.coupling, x.x, unit)
+        if self.primal is None and known is None:
+            return self._settled(None, dual, unit, strength, "steps by backtracking")
+        if self.primal is None:
+            assert known is not None
+            primal = jnp.asarray(1 / (1 / known.best + (strength if strength is not None else 1 / known.best)))
+            how = f"step {float(primal):.6g} from {known.because}"
+        else:
+            primal = checked_step(self.primal, x.x)
+            how = "given steps"
+        longest = max(float(np.max(leaf)) for leaf in jax.tree.leaves(primal))
+        slowest = 0.0 if known is None else 1 / known.limit  # 1/(2θ) ≤ λ_min(S) must hold
+        if dual is None:
+            strength = 0.5 * (1 / longest - slowest)
+            dual = unit * max(strength, 0.0)
+        if 1 / longest - (strength or 0.0) <= slowest:
+            refuse(
+                "step, dual_step",
+                f"1/step − ‖dual_step^½ G‖² must exceed {slowest:.6g}, but it is {1 / longest - (strength or 0.0):.6g}"
+                + ("" if known is None else f" (declared: {known.because})"),
+                "Shorten one of them, or leave both out",
+            )
+        return self._settled(primal, dual, unit, strength, how)
+
+    def init(self, A: Backward, B: CoupledMean, x: PrimalDual) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
+        Fx = B.base(x.x)
+        pace = None
+        if self.primal is None:
+            near, _ = forward_backward(A.block("x"), x.x, Fx, probe(x.x, Fx))
+            pace = first_pace(guess(x.x, Fx, near, B.base(near)))
+        return first_state(x, B(x), None, (pace, Fx))
+
+    def step(self, A: Backward, B: CoupledMean, state: State) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
+        x, multipliers = state.x
+        slope, slack = state.Bx  # F̂(x) + Gᵀλ and b − Gx
+        pace, Fx = state.own
+
+        def attempt(gamma: Array | None) -> tuple[PyTree, Verdict]:
+            alpha, beta = self._metric(gamma)
+            p, z = forward_backward(A.block("x"), x, slope, alpha)
+            Fp, slack_p = B.base(p), -B.coupling.value(p)
+            raised = multipliers + beta * (slack - 2 * slack_p)
+            found = jnp.maximum(raised, 0.0)
+            Bp = PrimalDual(add(Fp, B.coupling.pull(p, found)), slack_p)
+            made = PrimalDual(p, found), PrimalDual(z, (raised - found) / beta), Bp, Fp
+            return made, cocoercive(subtract(p, x), subtract(Fp, Fx), size_of(Fp, Fx))
+
+        if self.primal is None:
+            trial = search(attempt, pace)
+            made, stuck, pace = trial.made, ~trial.accepted, next_pace(pace, trial)
+        else:
+            made, stuck = attempt(None)[0], state.stuck
+        p, z, Bp, Fp = made
+        return State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), stuck, (pace, Fp))
+
+    def last_step(self, state: State) -> Any:
+        return self._metric(None if self.primal is not None else state.own[0].used)[0]
+
+    def _metric(self, gamma: Array | None) -> tuple[PyTree, Array]:
+        """α and β; where they are searched for, those with λ_min(S) = 1/γ."""
+        if gamma is None:
+            assert self.dual is not None
+            return self.primal, jnp.asarray(self.dual)
+        if self.dual is None:
+            assert self.unit is not None
+            return gamma / 2, self.unit / gamma
+        assert self.strength is not None
+        return 1 / (1 / gamma + self.strength), jnp.asarray(self.dual)
+
+    def _fixed_dual(
+        self, coupling: AffineConstraint, x: PyTree, unit: FloatArray
+    ) -> tuple[FloatArray | None, float | None]:
+        """β as given, one per constraint, and ‖β^½G‖² (an upper bound where there are many constraints)."""
+        if self.dual is None:
+            return None, None
+        if self.dual.ndim and self.dual.shape != unit.shape:
+            refuse("dual_step", f"must be a number or one per constraint, {len(unit)} of them, but its shape is "
+                   f"{self.dual.shape}", "Leave it out, or pass one per constraint")  # fmt: skip
+        dual = np.broadcast_to(self.dual, unit.shape)
+        if len(dual) > 2000:
+            return dual, float(np.max(dual / unit))
+        root = np.sqrt(dual)
+        return dual, spectrum(root[:, None] * coupling.gram(x) * root)
+
+    def _settled(
+        self, primal: PyTree, dual: Any, unit: FloatArray, strength: Any, how: str
+    ) -> "PreconditionedForwardBackward":
+        method = object.__new__(PreconditionedForwardBackward)
+        method.primal, method.dual, method.unit, method.strength = primal, dual, unit, strength
+        method.description = f"preconditioned forward-backward, {how}"
+        return method

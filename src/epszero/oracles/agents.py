@@ -1,0 +1,158 @@
+"""Many agents that differ by parameters only and feel each other through the average strategy.
+
+O_i(x, ξ) = g(x_i, x̄, ξ, p_i) with x̄ = (1/N) Σ x_j, for all i at once: x and p are stacked along a leading axis of
+agents and g is mapped over it, so time and memory are O(N). The parameters are inputs of the compiled program, not
+constants. With data of their own (`private`, or one data set per agent) agent i sees ξ_i. Data sets of different
+lengths are padded to the longest and weighted, so that agent i's mean is over its own s_i samples.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._types import PyTree
+from epszero.oracles._base import Average, Opaque, Oracle, OwnData
+from epszero.oracles.affine import FeatureMean, bend_between, feature_mean
+from epszero.oracles.exact import Known
+from epszero.oracles.general import SampleMean, chunk_size, sample_count
+
+
+class Agents(Oracle):
+    """g(own, average, ξ, own parameters), stacked over the agents."""
+
+    static = ("gradient", "features", "uncertain_", "private", "count")
+    gradient: Callable[..., Any]  # g; where nothing is uncertain it ignores ξ
+    features: Opaque | None  # (·, ξ) ↦ φ(ξ) where g is affine in φ(ξ) and takes it for ξ
+    uncertain_: bool
+    private: bool  # a sample has one row per agent
+    parameters: PyTree
+    count: int
+
+    def __init__(
+        self, gradient: Callable[..., Any], parameters: PyTree, count: int, *,
+        uncertain: bool, features: Opaque | None = None, private: bool = False,
+    ) -> None:  # fmt: skip
+        self.gradient = gradient
+        self.features = features
+        self.uncertain_ = uncertain
+        self.private = private
+        self.parameters = parameters
+        self.count = count
+
+    @property
+    def structure(self) -> str:
+        if not self.uncertain:
+            return "known"
+        return "general" if self.features is None else "affine in features"
+
+    @property
+    def uncertain(self) -> bool:
+        return self.uncertain_
+
+    @property
+    def data_sets(self) -> int | None:
+        return self.count
+
+    def __call__(self, x: PyTree, xi: PyTree = None) -> PyTree:
+        return self._at(x, self._seen(xi), self.private or isinstance(xi, OwnData))
+
+    def average(self, data: PyTree, x: PyTree) -> Average:
+        point = (x, self.parameters)
+        if not self.uncertain:
+            return WithParameters(Known(_known(self.gradient)), self.parameters)
+        each = self.private or isinstance(data, OwnData)
+        every = _every(self.gradient, each)
+        if self.features is not None:
+            means = [feature_mean(self.features, own) for own in data] if isinstance(data, OwnData) else None
+            mean = feature_mean(self._rowwise, data) if means is None else _stack_rows(means)
+            return WithParameters(FeatureMean(every, mean), self.parameters)
+        if isinstance(data, OwnData):
+            every, data = _weighted(self.gradient), _padded(data)
+        return WithParameters(SampleMean(every, data, chunk_size(every, data, point)), self.parameters)
+
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+        if self.features is None:
+            return 0.0
+        each = self.private or isinstance(xi, OwnData)
+        return bend_between(lambda f: self._at(x, f, each), self._seen(xi), self._seen(other))
+
+    @property
+    def _rowwise(self) -> Opaque:
+        """Features of one sample: of each agent's row where it has one."""
+        assert self.features is not None
+        return _mapped_features(self.features) if self.private else self.features
+
+    def _seen(self, xi: PyTree) -> PyTree:
+        """What g gets of one sample: ξ or φ(ξ), a row per agent where each has its own."""
+        if isinstance(xi, OwnData):
+            return _stack_rows([xi_i if self.features is None else self.features((), xi_i) for xi_i in xi])
+        return xi if self.features is None else self._rowwise((), xi)
+
+    def _at(self, x: PyTree, seen: PyTree, each: bool) -> PyTree:
+        return _every(self.gradient, each)((x, self.parameters), seen)
+
+
+class WithParameters(Average):
+    """B̂(x) where the function underneath takes (x, parameters)."""
+
+    inner: Average
+    parameters: PyTree
+
+    def __init__(self, inner: Average, parameters: PyTree) -> None:
+        self.inner = inner
+        self.parameters = parameters
+
+    def __call__(self, x: PyTree) -> PyTree:
+        return self.inner((x, self.parameters))
+
+
+# The functions below are made once per g, so that two games with the same cost share their compiled programs.
+
+
+@functools.lru_cache(maxsize=256)
+def _every(gradient: Callable[..., Any], each: bool) -> Opaque:
+    """((x, p), ξ) ↦ (g(x_i, x̄, ξ, p_i))_i, with ξ_i in place of ξ where `each` agent has its own."""
+
+    def every(point: PyTree, xi: PyTree) -> PyTree:
+        x, parameters = point
+        average = jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), x)
+        return jax.vmap(gradient, in_axes=(0, None, 0 if each else None, 0))(x, average, xi, parameters)
+
+    return Opaque(every)
+
+
+@functools.lru_cache(maxsize=256)
+def _known(gradient: Callable[..., Any]) -> Opaque:
+    return Opaque(lambda point: _every(gradient, False)(point, None))
+
+
+@functools.lru_cache(maxsize=256)
+def _weighted(gradient: Callable[..., Any]) -> Opaque:
+    def every(point: PyTree, row: PyTree) -> PyTree:
+        xi, weights = row
+        values = _every(gradient, True)(point, xi)
+        return jax.tree.map(lambda leaf: leaf * weights.reshape(-1, *[1] * (leaf.ndim - 1)), values)
+
+    return Opaque(every)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped_features(features: Opaque) -> Opaque:
+    return Opaque(lambda _, xi: jax.vmap(lambda row: features((), row))(xi))
+
+
+def _padded(data: OwnData) -> PyTree:
+    """(ξ of shape (s, N, …), weights (s, N)): row j of agent i, repeated with weight 0 beyond s_i."""
+    sizes = np.array([sample_count(own) for own in data])
+    longest = int(sizes.max())
+    weights = np.where(np.arange(longest)[:, None] < sizes, longest / sizes, 0.0)
+    filled = [jax.tree.map(lambda leaf: np.resize(leaf, (longest, *leaf.shape[1:])), own) for own in data]
+    return jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *filled), weights
+
+
+def _stack_rows(rows: list[PyTree]) -> PyTree:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)

@@ -1,0 +1,162 @@
+"""Before a game is run: do the costs return numbers, are they convex in the own strategy, are given gradients right?
+
+A cost is not convex in the own strategy when its own Hessian is negative along a direction between two strategies.
+Where the traced Hessian does not depend on x this is a proof for all of the domain, and the game is refused. Elsewhere
+it is evidence at the points looked at, and a `ConvexityWarning` says where. All averages are over all samples.
+"""
+
+import warnings
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+
+from epszero._checks import refuse
+from epszero._types import FloatArray, PyTree
+from epszero.oracles import OwnData
+from epszero.problems._views import View, view_of
+from epszero.problems.feasible import refuse_infeasible
+
+if TYPE_CHECKING:
+    from epszero.problems.aggregative import AggregativeGame
+    from epszero.problems.game import Game
+
+BENT = 1e-8  # negative curvature, relative to the largest, beyond rounding
+WRONG = 1e-6  # relative error of a gradient written by hand
+POINTS = 3
+
+
+class ConvexityWarning(UserWarning):
+    """A cost or a shared constraint was seen not to be convex where it should be."""
+
+
+def examine(game: "Game | AggregativeGame", data: PyTree, x: PyTree) -> list[str]:
+    """Refuse what can be proved wrong; warn of, and note, what was only seen."""
+    refuse_infeasible(game, x)
+    view = view_of(game, data, x)
+    points = _points(game, x)
+    if game.given_gradient:
+        _refuse_wrong_gradient(game, view, data, points)
+    notes = [note for note in (_bent_cost(game, view, points), _bent_constraint(game, points)) if note]
+    for note in notes:
+        warnings.warn(note, ConvexityWarning, stacklevel=6)
+    return notes
+
+
+def refuse_vectors(game: "Game | AggregativeGame", row: PyTree, x: PyTree) -> None:
+    """Refuse a cost that does not return one number."""
+    for name, shape in view_of(game, None, x).cost_shapes(row, x):
+        if shape != ():
+            refuse(name, f"must return one number, but it returns an array of shape {shape}",
+                   "Sum over what it should add up, or index the entry that is meant")  # fmt: skip
+
+
+def _points(game: "Game | AggregativeGame", x: PyTree) -> list[PyTree]:
+    """x, and strategies around it, the same every time."""
+    rng = np.random.default_rng(0)
+
+    def beside() -> PyTree:
+        moved = jax.tree.map(lambda leaf: leaf + (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
+        return game.strategies.into_domain(moved)
+
+    return [x, *(beside() for _ in range(POINTS - 1))]
+
+
+def _bent_cost(game: "Game | AggregativeGame", view: View, points: list[PyTree]) -> str | None:
+    """The evidence that some agent's cost is not convex in its own strategy; refused where it is a proof."""
+    for point in points:
+        for agent, hessian in view.own_hessians(point):
+            direction = _downward(game, view, agent, hessian, point)
+            if direction is None:
+                continue
+            curvature = float(direction @ hessian @ direction / (direction @ direction))
+            name, evidence = view.cost_name(agent), f"its curvature there is {curvature:.3g} along a direction"
+            if view.own_hessian_is_constant(agent, point):
+                refuse(
+                    name,
+                    f"must be convex in the own strategy of agent {agent}, but its second derivative is constant and "
+                    f"negative along a direction between two of its strategies ({curvature:.3g})",
+                    "Correct the sign, or add a convex term; an agent that maximises has the cost −payoff",
+                )
+            return _sentence(name, agent, evidence)
+    for point, other in zip(points, [*points[1:], points[0]], strict=True):
+        slopes, sizes = view.along(point, other)
+        bent = np.flatnonzero(slopes < -BENT * sizes)
+        if len(bent):
+            agent = int(bent[0])
+            return _sentence(view.cost_name(agent), agent, "its slope falls between two strategies "
+                             f"by {-slopes[agent]:.3g} times their distance")  # fmt: skip
+    return None
+
+
+def _sentence(name: str, agent: int, evidence: str) -> str:
+    return (
+        f"{name}: is not convex in the own strategy of agent {agent} at a point that was looked at: {evidence}. What "
+        "is found may not be an equilibrium; solution.check_equilibrium() tells."
+    )
+
+
+def _downward(
+    game: "Game | AggregativeGame", view: View, agent: int, hessian: FloatArray, point: PyTree
+) -> FloatArray | None:
+    """A direction between two strategies of the agent along which its Hessian is negative."""
+    values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    if not values[0] < -BENT * max(np.abs(values).max(), 1e-300):
+        return None
+    rng = np.random.default_rng(1)
+    own = view.own(point, agent)
+    size = 1 + np.abs(own)
+    for trial in (vectors[:, 0], *rng.normal(size=(8, len(own)))):
+        ends = [game.strategies.into_domain(view.with_own(point, agent, own + t * size * trial)) for t in (1, -1)]
+        direction = view.own(ends[0], agent) - view.own(ends[1], agent)
+        length = np.linalg.norm(direction)
+        if length > 1e-9 and direction @ hessian @ direction < -BENT * np.abs(values).max() * length**2:
+            return direction
+    return None
+
+
+def _bent_constraint(game: "Game | AggregativeGame", points: list[PyTree]) -> str | None:
+    if game.coupling is None or game.coupling.affine:
+        return None
+    for u, v in zip(points, [*points[1:], points[0]], strict=True):
+        middle = jax.tree.map(lambda a, b: (a + b) / 2, u, v)
+        at_u, at_v, between = (np.asarray(game.coupling.value(point)) for point in (u, v, middle))
+        gap = between - (at_u + at_v) / 2
+        bent = np.flatnonzero(gap > BENT * (np.abs(at_u) + np.abs(at_v) + np.abs(between)))
+        if len(bent):
+            row = int(bent[0])
+            return (
+                f"shared: constraint {row} is not convex: halfway between two strategies it is {gap[row]:.3g} above "
+                "the mean of its values there. What is found may not be an equilibrium."
+            )
+    return None
+
+
+def _refuse_wrong_gradient(game: "Game | AggregativeGame", view: View, data: PyTree, points: list[PyTree]) -> None:
+    """Compare the gradient written by hand with automatic differentiation at random points and samples."""
+    for point, row in zip(points, _rows(data, len(points)), strict=True):
+        given, right = view.given_gradient(point, row), view.true_gradient(point, row)
+        for agent in range(game.agents):
+            mine, other = view.own(given, agent), view.own(right, agent)
+            gap = np.linalg.norm(mine - other)
+            if not gap <= WRONG * (np.linalg.norm(mine) + np.linalg.norm(other)) + 1e-12:
+                refuse(
+                    "pseudogradient",
+                    f"differs from the derivative of the cost of agent {agent} by {gap:.3g} at a random point, where "
+                    f"that derivative has norm {np.linalg.norm(other):.3g}",
+                    "Correct it, or leave it out and let automatic differentiation do it",
+                )
+
+
+def _rows(data: PyTree, many: int) -> list[PyTree]:
+    """`many` samples from the data: first, middle, last."""
+
+    def rows(values: PyTree) -> list[PyTree]:
+        if values is None:
+            return [None] * many
+        s = len(jax.tree.leaves(values)[0])
+        return [jax.tree.map(lambda leaf, j=j: leaf[j], values) for j in np.linspace(0, s - 1, many).astype(int)]
+
+    if isinstance(data, OwnData):
+        return [OwnData(own) for own in zip(*(rows(values) for values in data), strict=True)]
+    return rows(data)

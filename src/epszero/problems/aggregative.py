@@ -1,0 +1,139 @@
+"""Aggregative games: agents alike but for parameters, each with cost f(x_i, x̄, ξ, p_i), x̄ the average strategy.
+
+F_i(x) = ∂f/∂own + (1/N) ∂f/∂average, by automatic differentiation, mapped over the agents: O(N) time and memory.
+x is one array (or a pytree of them) with a leading axis over agents, and so are the parameters.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._checks import count, known_arguments, real_array, refuse
+from epszero._points import add
+from epszero._shaped import Shaped
+from epszero._types import PyTree
+from epszero.oracles import AffineInFeatures, Agents
+from epszero.oracles.recognise import required_arguments
+from epszero.problems._base import Problem
+from epszero.problems._examine import examine, refuse_vectors
+from epszero.problems.backward import Backward, is_part
+from epszero.problems.declared import Declared
+from epszero.problems.feasible import refuse_infeasible
+from epszero.problems.shared import as_coupling
+
+
+class AggregativeGame(Problem):
+    """N agents with one cost function and parameters of their own.
+
+    `cost(own, average, xi, own_parameters)` returns a number; without `xi` nothing is uncertain. `parameters`: a pytree
+    whose arrays have a leading axis over the agents, or None, and then the cost does without them. `strategies`: a set
+    or function with a leading axis over agents, or one for all alike; a dictionary of such where a strategy has parts.
+    `private=True`: a sample has one row per agent, and agent i sees row i; a list of N `Samples` gives each its own.
+    `ez.oracles.Affine(cost)` says that the cost is affine in xi; an iteration then costs the same for any number of
+    samples. `pseudogradient(own, average, xi, own_parameters)`: the derivative in `own`, the average's share included;
+    it is checked against automatic differentiation.
+    """
+
+    uncertain_side: ClassVar[str] = "cost"
+
+    @known_arguments
+    def __init__(  # noqa: PLR0913  (three are fixed by DESIGN, the rest are rare)
+        self, cost: Any, parameters: PyTree, strategies: Any, shared: Any = None, *, pseudogradient: Any = None,
+        private: bool = False, agents: int | None = None, declared: Declared | None = None,
+        picture: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.parameters = jax.tree.map(lambda leaf: real_array("parameters", leaf), parameters)
+        A = Backward("strategies", strategies)
+        self.agents = _agents(self.parameters, A, agents)
+        features = cost.features if isinstance(cost, AffineInFeatures) else None
+        self.cost, uncertain = _four_arguments(
+            "cost", cost.joint.function if isinstance(cost, AffineInFeatures) else cost, parameters is not None
+        )
+        self.gradient = _gradient(self.cost, self.agents)
+        gradient = self.gradient
+        if pseudogradient is not None:
+            gradient, same = _four_arguments("pseudogradient", pseudogradient, parameters is not None)
+            if same != uncertain:
+                refuse("pseudogradient", "must take the arguments of the cost, xi included or not", "Add or drop xi")
+        self.given_gradient = pseudogradient is not None
+        oracle = Agents(
+            gradient, self.parameters, self.agents, uncertain=uncertain, features=features, private=bool(private)
+        )
+        self.oracle_of_agents = oracle
+        super().__init__(A, oracle, declared, as_coupling(shared), picture)
+        refuse_infeasible(self)
+
+    @property
+    def leading(self) -> tuple[int, ...] | None:
+        return None if super().leading is None else (self.agents,)
+
+    def start(self) -> PyTree:
+        def for_all(part: Any, point: Any) -> Any:
+            if point is None or (isinstance(part, Shaped) and part.batch_shape):
+                return point
+            return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (self.agents, *np.shape(leaf))), point)
+
+        return jax.tree.map(for_all, self.strategies.parts, super().start(), is_leaf=is_part)
+
+    def check_costs(self, row: PyTree, x: PyTree) -> None:
+        refuse_vectors(self, row, x)
+
+    def examine(self, data: PyTree, x: PyTree) -> list[str]:
+        return examine(self, data, x)
+
+
+def _agents(parameters: PyTree, A: Backward, given: Any) -> int:
+    """N, from whatever has a leading axis over agents; refused where they differ."""
+    counts: dict[str, int] = {} if given is None else {"agents": count("agents", given, least=1)}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(parameters)[0]:
+        name = f"parameters{jax.tree_util.keystr(path)}"
+        if np.ndim(leaf) == 0:
+            refuse(name, "is one number, but parameters have a leading axis over the agents",
+                   "Give one entry per agent, or close over what all agents share")  # fmt: skip
+        counts[name] = len(leaf)
+    for path, part in jax.tree_util.tree_flatten_with_path(A.parts, is_leaf=is_part)[0]:
+        if isinstance(part, Shaped) and part.batch_shape:
+            counts[f"strategies{jax.tree_util.keystr(path)}"] = part.batch_shape[0]
+    if not counts:
+        refuse("agents", "how many there are is said nowhere", "Pass agents=N, or parameters with one row per agent")
+    first = next(iter(counts))
+    for name, many in counts.items():
+        if many != counts[first]:
+            refuse(f"{first}, {name}", f"the leading axes count agents, but they are {counts[first]} and {many}",
+                   "Give each one row per agent")  # fmt: skip
+    return counts[first]
+
+
+@functools.lru_cache(maxsize=256)
+def _wrapped(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
+    return lambda *four: function(*[four[place] for place in places])
+
+
+def _four_arguments(argument: str, function: Any, parametrised: bool) -> tuple[Callable[..., Any], bool]:
+    """The function with all four arguments (own, average, ξ, parameters), and whether it takes ξ."""
+    if not callable(function):
+        refuse(argument, f"must be a function, but it is a {type(function).__name__}",
+               "Pass cost(own, average, xi, own_parameters)")  # fmt: skip
+    many = required_arguments(function, unknown=4 if parametrised else 3)
+    forms = {4: (0, 1, 2, 3), 3: (0, 1, 3)} if parametrised else {3: (0, 1, 2), 2: (0, 1)}
+    if many not in forms:
+        wanted = "(own, average, xi, own_parameters), or these without xi" if parametrised else (
+            "(own, average, xi), or (own, average), as parameters is None"
+        )  # fmt: skip
+        refuse(argument, f"must take {wanted}, but it takes {many} arguments", "Write it with these arguments")
+    return _wrapped(function, forms[many]), 2 in forms[many]
+
+
+@functools.lru_cache(maxsize=256)
+def _gradient(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
+    """(own, average, ξ, p) ↦ ∂f/∂own + (1/N) ∂f/∂average."""
+
+    def gradient(own: PyTree, average: PyTree, xi: PyTree, parameters: PyTree) -> PyTree:
+        direct, through = jax.grad(cost, argnums=(0, 1))(own, average, xi, parameters)
+        return add(direct, jax.tree.map(lambda leaf: jnp.asarray(leaf) / agents, through))
+
+    return gradient

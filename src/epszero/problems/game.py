@@ -1,0 +1,115 @@
+"""Nash games: agent i chooses x_i to minimise E f_i(x, ξ) + g_i(x_i), where x holds everybody's strategies.
+
+An equilibrium is a zero of (∂g_1 × … × ∂g_N) + F with the pseudogradient F_i = ∇_{x_i} E f_i, by automatic
+differentiation of f_i alone. Each f_i must be convex in x_i. With shared constraints h(x) ≤ 0 the variational
+equilibrium is sought, the one with the same multipliers for all agents.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import jax
+
+from epszero._checks import known_arguments, refuse
+from epszero._types import PyTree
+from epszero.functions import SeparableSum
+from epszero.oracles import Blocks, Oracle, OwnData, as_oracle
+from epszero.problems._base import Problem
+from epszero.problems._examine import examine, refuse_vectors
+from epszero.problems.backward import Backward
+from epszero.problems.declared import Declared
+from epszero.problems.feasible import refuse_infeasible
+from epszero.problems.shared import as_coupling
+from epszero.sets import Product
+
+
+class Game(Problem):
+    """N agents with costs and strategy sets of their own.
+
+    `costs`: a list of N functions `f(x, xi)`, or `f(x)`, of the list x of all strategies, each returning a number.
+    `strategies`: a list of N sets, or functions g_i for nonsmooth local terms. `shared`: constraints on all strategies
+    together, (G, b) for Gx ≤ b, a function h for h(x) ≤ 0, or a list of these. `pseudogradient`: your own gradients,
+    one function `F(x, xi)` that returns a list like x or a list of N functions; they are checked against automatic
+    differentiation before a run. Pass one `Samples` for all agents, or a list with one per agent.
+    """
+
+    uncertain_side: ClassVar[str] = "costs"
+
+    @known_arguments
+    def __init__(
+        self, costs: Sequence[Any], strategies: Sequence[Any], shared: Any = None, *, pseudogradient: Any = None,
+        declared: Declared | None = None, picture: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(costs, list | tuple) or not costs:
+            refuse("costs", f"must be a list of functions, one per agent, but it is a {type(costs).__name__}",
+                   "Write costs=[f_1, ..., f_N], or use ez.AggregativeGame for agents alike")  # fmt: skip
+        sets = _listed(strategies)
+        if len(sets) != len(costs):
+            refuse(
+                "costs, strategies", f"{len(costs)} costs for {len(sets)} strategy sets", "Give one of each per agent"
+            )
+        self.costs = [as_oracle(f"costs[{i}]", cost) for i, cost in enumerate(costs)]
+        for i, cost in enumerate(self.costs):
+            if isinstance(cost, Blocks):
+                refuse(f"costs[{i}]", "must be one function", "Add its parts up in one function")
+        self.gradients = [cost.transformed(own_gradient(i)) for i, cost in enumerate(self.costs)]
+        oracle: Oracle = Blocks(list(self.gradients))
+        if pseudogradient is not None:
+            oracle = as_oracle("pseudogradient", _listed_if_tuple(pseudogradient))
+        self.given_gradient = pseudogradient is not None
+        super().__init__(Backward("strategies", sets), oracle, declared, as_coupling(shared), picture)
+        refuse_infeasible(self)
+
+    @property
+    def agents(self) -> int:
+        """N."""
+        return len(self.costs)
+
+    def check_costs(self, row: PyTree, x: PyTree) -> None:
+        refuse_vectors(self, row, x)
+
+    def examine(self, data: PyTree, x: PyTree) -> list[str]:
+        return examine(self, data, x)
+
+    def own_costs(self, data: PyTree, x: PyTree) -> list[Any]:
+        """Every agent's average cost, a function of all strategies."""
+        return [cost.average(own, x) for cost, own in zip(self.costs, self._own(data), strict=True)]
+
+    def own_gradients(self, data: PyTree, x: PyTree) -> list[Any]:
+        """The gradient of every agent's average cost in its own strategy, by automatic differentiation."""
+        return [part.average(own, x) for part, own in zip(self.gradients, self._own(data), strict=True)]
+
+    def _own(self, data: PyTree) -> list[PyTree]:
+        return data if isinstance(data, OwnData) else [data] * self.agents
+
+
+def with_own(x: Any, i: int, own: PyTree) -> list[PyTree]:
+    """x with agent i's strategy replaced."""
+    return [*x[:i], own, *x[i + 1 :]]
+
+
+def own_gradient(i: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """f ↦ ∇_{x_i} f."""
+
+    def of(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, *xi: jax.grad(lambda own: f(with_own(x, i, own), *xi))(x[i])
+
+    return of
+
+
+def _listed(strategies: Any) -> list[Any]:
+    if isinstance(strategies, Product):
+        strategies = strategies.sets
+    if isinstance(strategies, SeparableSum):
+        strategies = strategies.functions
+    if not isinstance(strategies, list | tuple):
+        refuse(
+            "strategies",
+            f"must be a list of sets or functions, one per agent, but it is a {type(strategies).__name__}",
+            "Write strategies=[set_1, ..., set_N]",
+        )
+    return list(strategies)
+
+
+def _listed_if_tuple(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given

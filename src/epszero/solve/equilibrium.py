@@ -1,0 +1,130 @@
+"""Is it an equilibrium? Each agent's best response to the others, by solvers that have nothing to do with splitting.
+
+Where the strategy sets have a conic form: sequential quadratic programming, each programme by Clarabel (one is enough
+for a quadratic cost), shared constraints included, a convex one by its tangents. For the rest (nonsmooth local terms):
+L-BFGS by SciPy on the forward-backward envelope, a smooth function with the same minimisers, shared constraints priced
+by their multipliers.
+
+Beside the saving found there is a bound that holds for convex costs whatever a solver does: for every feasible y,
+    f_i(x) + g_i(x_i) − f_i(y, x_{−i}) − g_i(y) ≤ g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ − λᵀh(x),  v = F̂(x) + ∇h(x)ᵀλ
+(the gradient inequality for f_i and for λᵀh, and h(y) ≤ 0; g_i* is the support function of a set).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from epszero._checks import count, refuse
+from epszero._double import to_numpy
+from epszero._types import FloatArray, PyTree
+from epszero.oracles import Average, PrimalDual
+from epszero.problems import AggregativeGame, Game
+from epszero.problems._views import view_of
+from epszero.sets import Set
+from epszero.solve.best_response import best_responses
+
+MANY = 1000  # agents beyond which only the most suspicious are looked at
+SUSPICIOUS = 100
+
+
+@dataclass(frozen=True)
+class EquilibriumCheck:
+    """What deviating alone could bring, and how well shared constraints are met."""
+
+    agents: tuple[int, ...]  # whose best responses were computed
+    saving: FloatArray  # of each of them: cost now minus cost of the best response found
+    responses: tuple[FloatArray, ...]  # these best responses, each a flat array
+    at_most: FloatArray  # of all agents: a bound on the saving, for convex costs; ∞ where there is none
+    violation: float | None = None  # the largest entry of h(x), 0 where all hold; None without shared constraints
+    complementarity: float | None = None  # the largest |λ_j h_j(x)|
+    multipliers: FloatArray | None = None
+
+    @property
+    def largest(self) -> float:
+        """The largest saving found."""
+        return float(self.saving.max())
+
+    def __str__(self) -> str:
+        worst = int(np.argmax(self.saving))
+        text = (
+            f"no agent of {len(self.agents)} looked at saves more than {max(self.largest, 0.0):.3g} by deviating alone "
+            f"(agent {self.agents[worst]}); bound for all {len(self.at_most)}: {self.at_most.max():.3g}"
+        )
+        if self.multipliers is not None:
+            text += (
+                f"; shared constraints violated by at most {self.violation:.3g}, complementary up to "
+                f"{self.complementarity:.3g}, multipliers from {self.multipliers.min():.3g} to "
+                f"{self.multipliers.max():.3g}"
+            )
+        return text
+
+
+def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Sequence[int] | None) -> EquilibriumCheck:
+    """See `Solution.check_equilibrium`."""
+    if not isinstance(problem, Game | AggregativeGame):
+        refuse("check_equilibrium", f"is for games, and this is a {type(problem).__name__}", "Use check()")
+    x = point.x if isinstance(point, PrimalDual) else point
+    multipliers = point.multipliers if isinstance(point, PrimalDual) else None
+    with jax.enable_x64(True):
+        coupling = problem.coupling
+        h = None if coupling is None else np.asarray(coupling.value(x))
+        at_most = _bounds(problem, data, x, multipliers, h)
+        chosen = _chosen(problem.agents, agents, at_most)
+        found = best_responses(problem, view_of(problem, data, x), x, multipliers, chosen)
+    saving = np.array([one.saving for one in found])
+    responses = tuple(one.strategy for one in found)
+    if h is None or multipliers is None:
+        return EquilibriumCheck(chosen, saving, responses, at_most)
+    return EquilibriumCheck(
+        chosen, saving, responses, at_most,
+        float(np.max(np.maximum(h, 0.0))), float(np.max(np.abs(multipliers * h))), multipliers,
+    )  # fmt: skip
+
+
+def _chosen(many: int, given: Sequence[int] | None, at_most: FloatArray) -> tuple[int, ...]:
+    if given is not None:
+        chosen = tuple(count("agents", int(agent)) for agent in given)
+        if not chosen or max(chosen) >= many:
+            refuse("agents", f"must be numbers from 0 to {many - 1}", "Leave it out for all of them")
+        return chosen
+    if many <= MANY:
+        return tuple(range(many))
+    return tuple(int(agent) for agent in np.sort(np.argsort(at_most)[-SUSPICIOUS:]))
+
+
+def _bounds(
+    problem: Game | AggregativeGame, data: PyTree, x: PyTree, multipliers: Any, h: FloatArray | None
+) -> FloatArray:
+    """The bound of the header, one per agent."""
+    point = x if multipliers is None else PrimalDual(x, multipliers)
+    v = to_numpy(_evaluated(problem.oracle.average(data, point), point))
+    v = v.x if isinstance(v, PrimalDual) else v
+    gaps = problem.strategies.each(_gap, x, v)
+    if isinstance(problem, Game):
+        per_agent = np.array([sum(np.sum(gap) for gap in jax.tree.leaves(own)) for own in gaps])
+    else:
+        leaves = [np.reshape(gap, (problem.agents, -1)).sum(axis=1) for gap in jax.tree.leaves(gaps)]
+        per_agent = np.sum(leaves, axis=0)
+    return per_agent if h is None or multipliers is None else per_agent - float(multipliers @ h)
+
+
+@eqx.filter_jit
+def _evaluated(average: Average, point: PyTree) -> PyTree:
+    return average(point)
+
+
+def _gap(part: Any, x: Any, v: Any) -> Any:
+    """g(x) + g*(−v) + ⟨v, x⟩ for every row of the batch."""
+    rows, slope = np.atleast_1d(x), np.atleast_1d(v)
+    if isinstance(part, Set):
+        fenchel = part.support(-slope)
+    elif callable(getattr(part, "conjugate", None)):
+        fenchel = part(rows) + part.conjugate(-slope)
+    else:
+        return np.full(np.shape(rows)[:1], np.inf)  # a bare resolvent has no value
+    inner = np.sum((rows * slope).reshape(*np.shape(fenchel), -1), axis=-1)
+    return np.asarray(fenchel + inner)
