@@ -332,6 +332,16 @@ def test_a_batch_of_functions_is_a_loop(batch, members, shape):
         looped = [f.prox(row, step) for f, row, step in zip(members, rows, steps, strict=True)]
         np.testing.assert_allclose(batch.prox(rows, steps), looped, atol=1e-12)
     np.testing.assert_allclose(batch.prox(v[0], steps), looped, atol=1e-12)
+    for i, (f, row, step) in enumerate(zip(members, v, steps, strict=True)):
+        single = batch.member(i)
+        assert (type(single), single.batch_shape) == (type(batch), ())
+        np.testing.assert_allclose(single.prox(row, step), batch.prox(v, steps)[i], atol=1e-12)
+        np.testing.assert_allclose((single(row), single.conjugate(row)), (f(row), f.conjugate(row)), rtol=1e-12)
+
+
+def test_a_single_function_is_its_own_member():
+    for case in CASES[:-1]:
+        assert case.function.member(()) is case.function
 
 
 @every

@@ -148,6 +148,24 @@ def test_conic_form(case: Case) -> None:
 
 
 @every_set
+def test_members(case: Case) -> None:
+    """What a batch answers at a place, its member answers, and conic solvers can take the member."""
+    if not case.set.batch_shape:
+        assert case.set.member(()) is case.set
+        return
+    v = rng_of(case).normal(size=case.shape) * 2
+    projected, reach = case.set.project(v), case.set.support(v)
+    for place in np.ndindex(case.set.batch_shape):
+        single = case.set.member(place)
+        assert (single.batch_shape, single.point_shape) == ((), case.set.point_shape)
+        np.testing.assert_allclose(single.project(v[place]), projected[place], atol=1e-12)
+        np.testing.assert_allclose(single.support(v[place]), reach[place], rtol=1e-12, atol=1e-12)
+        found = minimise(single.conic(case.n), -v[place], curvature=1.0)
+        assert found.status == "solved"
+        np.testing.assert_allclose(found.x, projected[place], atol=1e-4 if case.curved else 1e-6)
+
+
+@every_set
 def test_extremes(case: Case) -> None:
     """Zero, tiny, huge and NaN input."""
     direction = rng_of(case).normal(size=(len(case.members), case.n))

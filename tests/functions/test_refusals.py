@@ -88,6 +88,8 @@ REFUSED = [
     (lambda: ez.OnBlock(ONE, [4])([1.0] * 3), r"x: has 3 entries, but block names entry 4"),
     (lambda: ez.OnBlock(ONE, slice(5, 9))([1.0] * 3), r"x: has 3 entries, none of which lies in the block"),
     (lambda: ez.OnBlock(ez.L1([1.0] * 3), slice(2))([1.0] * 5), r"x\[block\]: L1 has points of shape \(3,\)"),
+    (lambda: ez.L2([1.0, 2.0]).member(2), r"index: is 2, but L2 is a batch of shape \(2,\)\. Pass a whole number"),
+    (lambda: ez.SeparableSum([ez.L2([1.0, 2.0])]).member(0), r"index: is 0, but SeparableSum is not a batch\. Use it"),
     (lambda: ez.SeparableSum(ONE), r"functions: must be a list, tuple or dictionary.*Write SeparableSum\(\[f, g\]\)"),
     (lambda: ez.SeparableSum([]), r"functions: must be a list, tuple or dictionary with at least one function"),
     (lambda: ez.SeparableSum([ONE, 3.0]), r"functions\[1\]: must be a function, but it is a float"),

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import epszero.sets as ez
+from epszero.sets._conic import minimise
 
 
 def touching() -> Any:
@@ -58,6 +59,15 @@ def test_intersections_of_batches() -> None:
     np.testing.assert_allclose(joined.project(v), [[0.0, 1.0], [0.0, -0.5]], atol=1e-9)
     np.testing.assert_allclose(joined.diameter(), [2.0, 2.0])
     assert joined.contains(joined.point()).all()
+
+
+def test_a_member_of_an_intersection_is_one_for_conic_solvers() -> None:
+    joined = ez.Intersection(ez.Ball(dim=2), ez.HalfSpace([[1.0, 0.0], [0.0, 1.0]], [0.0, -0.5]))
+    single = joined.member(1)
+    assert (single.batch_shape, single.sets[0]) == ((), joined.sets[0])
+    np.testing.assert_allclose(single.project([0.0, 3.0]), [0.0, -0.5], atol=1e-9)
+    np.testing.assert_allclose(single.support([[0.0, 1.0], [1.0, 0.0]]), [-0.5, np.sqrt(0.75)], atol=1e-8)
+    np.testing.assert_allclose(minimise(single.conic(2), np.array([0.0, -3.0]), 1.0).x, [0.0, -0.5], atol=1e-6)
 
 
 def optimal(rows: Any, h: Any, v: Any, p: Any) -> None:

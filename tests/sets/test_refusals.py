@@ -14,6 +14,15 @@ from epszero import InputError
 INF, NAN = np.inf, np.nan
 X = cp.Variable(2)
 
+
+class Handmade(ez.NonNegative):
+    """A set that writes its shape itself."""
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return (2,)
+
+
 REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: ez.WholeSpace(0), "dim: must be at least 1, but it is 0. Pass an integer ≥ 1."),
     (lambda: ez.WholeSpace(dims=3), "dims: WholeSpace has no such argument. Did you mean 'dim'?"),
@@ -106,6 +115,17 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: ez.from_cvxpy([cp.Parameter(2, name="cap") >= X], X), "constraints: the parameters cap have no value."),
     (lambda: ez.Ball([1.0, 2.0], dim=2).conic(2), "Ball: is a batch of shape (2,), not a single set."),
+    (
+        lambda: ez.Ball([1.0, 2.0]).member(2),
+        "index: is 2, but Ball is a batch of shape (2,). Pass a whole number ≥ 0 for each axis of the batch",
+    ),
+    (lambda: ez.Ball([1.0, 2.0]).member(-1), "index: is -1, but Ball is a batch of shape (2,)."),
+    (lambda: ez.Ball([1.0, 2.0]).member(True), "index: is True, but Ball is a batch of shape (2,)."),
+    (lambda: ez.Ball([1.0, 2.0]).member((0, 0)), "index: is (0, 0), but Ball is a batch of shape (2,)."),
+    (lambda: ez.Ball([1.0, 2.0]).member(()), "index: is (), but Ball is a batch of shape (2,)."),
+    (lambda: ez.Ball().member(0), "index: is 0, but Ball is not a batch. Use it as it is."),
+    (lambda: ez.Product([ez.Ball([1.0, 2.0])]).member(1), "index: is 1, but Product is not a batch. Use it as it is."),
+    (lambda: Handmade().member(0), "Handmade: does not say which parameters hold its batch. Name them in per_entry"),
     (lambda: ez.Ball(dim=2).conic(3), "n: is 3, but Ball has points of shape (2,)."),
     (lambda: ez.Product([ez.Ball()]).conic(3), "Product: has no conic form in R^3."),
     (lambda: ez.Ball(dim=2).project([1.0, 2.0, 3.0]), "v: Ball has points of shape (2,), but the last axis is (3,)."),

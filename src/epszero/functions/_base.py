@@ -10,7 +10,7 @@ how a solution's z is checked.
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,10 +26,6 @@ DOMAIN_TOLERANCE = 1e-9
 
 class Function(Shaped):
     """A proper closed convex function R^n → (−∞, ∞]."""
-
-    per_entry: ClassVar[tuple[str, ...]] = ()  # parameters shaped like points: the last axis runs over the entries
-    per_point: ClassVar[tuple[str, ...]] = ()  # parameters with one number per point: their shape is the batch's
-    inside: ClassVar[str] = ""  # the attribute with the function or set that this one is made of, if it is
 
     # -- what users call ----------------------------------------------------------------------------------------------
 
@@ -47,27 +43,6 @@ class Function(Shaped):
 
     # -- shapes -------------------------------------------------------------------------------------------------------
 
-    @property
-    def rank(self) -> int:
-        """How many trailing axes make one point."""
-        return 1 if self._inner is None else self._inner.rank
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        inner = () if self._inner is None else self._inner.point_shape or ()
-        return np.broadcast_shapes(inner, *(shape[-self.rank :] for shape in self._shapes(self.per_entry))) or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        inner = () if self._inner is None else self._inner.batch_shape
-        rows = [shape[: -self.rank] for shape in self._shapes(self.per_entry)]
-        return np.broadcast_shapes(inner, *rows, *self._shapes(self.per_point))
-
-    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
-        super().check_shape(argument, shape)
-        if self._inner is not None:
-            self._inner.check_shape(argument, shape)
-
     def prox_arguments(self, v: Any, step: Any, at: str = "") -> tuple[Any, Any]:
         """v and step as `_prox` wants them, refused in a sentence that says `at` which part of a pytree they stand."""
         v = self._checked(f"v{at}", v)
@@ -84,29 +59,22 @@ class Function(Shaped):
         v = (jnp if is_traced(v) else np).broadcast_to(v, batch + point)
         return v, spread(step, self.rank)
 
-    @property
-    def _inner(self) -> Shaped | None:
-        return getattr(self, self.inside) if self.inside else None
-
-    def _shapes(self, names: tuple[str, ...]) -> list[tuple[int, ...]]:
-        return [getattr(self, name).shape for name in names]
-
     def _refuse_clash(self) -> None:
         """For constructors with several parameters: refuse those whose shapes do not fit together."""
-        fits = all(not 0 < len(shape) < self.rank for shape in self._shapes(self.per_entry))
+        fits = all(not 0 < getattr(self, name).ndim < self.rank for name in self.per_entry)
         try:
             point, _ = self.point_shape, self.batch_shape
-            fits = fits and (self._inner is None or self._inner.point_shape in (None, point))
+            fits = fits and all(part.point_shape in (None, point) for part in self._inner)
         except ValueError:
             fits = False
         if fits:
             return
         names = self.per_entry + self.per_point
         shapes = " and ".join(f"{name} has shape {getattr(self, name).shape}" for name in names)
-        if self._inner is not None:
-            point, batch = self._inner.point_shape, self._inner.batch_shape
+        for part in self._inner:
+            point, batch = part.point_shape, part.batch_shape
             known = f"points of shape {point}" if point else ("vectors" if self.rank == 1 else "matrices")
-            shapes += f", {type(self._inner).__name__} takes {known}" + (f" in a batch of shape {batch}" * bool(batch))
+            shapes += f", {type(part).__name__} takes {known}" + (f" in a batch of shape {batch}" * bool(batch))
         refuse(
             ", ".join(names),
             f"the shapes do not fit together: {shapes}",

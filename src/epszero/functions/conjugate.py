@@ -12,7 +12,7 @@ from epszero.functions._calculus import inner_function
 class Conjugate(Function):
     """The conjugate of a function, as a function."""
 
-    inside = "function"
+    made_of = "function"
     function: Function
 
     @known_arguments

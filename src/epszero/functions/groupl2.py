@@ -24,6 +24,7 @@ class GroupL2(Function):
     """The group lasso norm: `groups` is a list of lists of indices."""
 
     static = ("reach",)
+    vectors = ("weight",)
     reach: int  # the largest index in a group, plus 1
     members: "np.ndarray[Any, np.dtype[np.int32]]"  # one row of indices per group, filled up with NOWHERE
     weight: FloatArray
@@ -41,10 +42,6 @@ class GroupL2(Function):
                 f"has {self.weight.shape[-1]} entries on its last axis, but there are {len(rows)} groups",
                 "Pass a number, or one weight per group",
             )
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.weight.shape[:-1]
 
     def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
         super().check_shape(argument, shape)

@@ -16,7 +16,7 @@ from epszero.sets._base import Set
 class Indicator(Function):
     """The indicator of a set; points have the set's rank and shape."""
 
-    inside = "set"
+    made_of = "set"
     set: Set
 
     @known_arguments

@@ -19,6 +19,8 @@ ASYMMETRY = 1e-10  # relative to the largest entry, or eigenvalue: what rounding
 class Quadratic(Function):
     """A convex quadratic function."""
 
+    per_entry = ("q", "eigenvalues")
+    matrices = ("P", "eigenvectors")
     P: FloatArray
     q: FloatArray
     eigenvalues: FloatArray  # Λ, one row per batch entry
@@ -29,14 +31,6 @@ class Quadratic(Function):
         self.P = _checked_symmetric(P)  # pyright: ignore[reportConstantRedefinition]  # a matrix, not a constant
         self.q = _checked_q(q, self.P.shape)
         self.eigenvalues, self.eigenvectors = _decomposed(self.P)
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return self.P.shape[-1:]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.P.shape[:-2], self.q.shape[:-1])
 
     def _value(self, x: Array) -> Array:
         return jnp.sum(0.5 * self.eigenvalues * self._coordinates(x) ** 2, axis=-1) + jnp.sum(self.q * x, axis=-1)

@@ -14,7 +14,7 @@ from epszero.functions._calculus import inner_function
 class Translated(Function):
     """A function moved by a vector."""
 
-    inside = "function"
+    made_of = "function"
     per_entry = ("by",)
     function: Function
     by: FloatArray

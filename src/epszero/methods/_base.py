@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from epszero._points import norm, subtract
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
-from epszero.methods.backtracking import Pace, first_pace, guess, probe
+from epszero.methods.backtracking import Judgement, Pace, Verdict, first_pace, guess, judged, probe
 from epszero.methods.steps import Steps, over, times
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -70,7 +70,26 @@ def first_search(A: Backward, B: Average, x: PyTree, Bx: PyTree) -> Pace:
 
 def last_size(steps: Steps, state: State) -> Any:
     """The step sizes that led to a state whose `own` is a pace where they are searched for."""
-    return state.own.used if steps.searched else steps.at(jnp.maximum(state.k - 1, 0))
+    return state.own.used if steps.searched else steps.at(state.k - 1)
+
+
+def this_size(steps: Steps, state: State) -> PyTree:
+    """The step sizes to take, or to try, from a state."""
+    return state.own.step if steps.searched else steps.at(state.k)
+
+
+def settled(steps: Steps, verdict: Verdict, new: State, old: State) -> State:
+    """The new state; where the step is searched for and was not accepted, the old one with a shorter step."""
+    if not steps.searched:
+        return new
+    judgement = judged(old.own, verdict)
+    return chosen(judgement, new._replace(own=judgement.pace), old._replace(own=judgement.pace))
+
+
+def chosen(judgement: Judgement, new: State, old: State) -> State:
+    """The new state where the attempt was accepted, else the old one."""
+    state = jax.tree.map(lambda a, b: jnp.where(judgement.accepted, a, b), new, old)
+    return state._replace(stuck=judgement.stuck)
 
 
 def forward_backward(A: Backward, x: PyTree, Bx: PyTree, step: PyTree) -> tuple[PyTree, PyTree]:

@@ -11,14 +11,13 @@ pretending.
 Forward-backward-forward and extragradient ask less, that B̂ is Lipschitz along the step: γ‖ΔB‖ ≤ ν‖d‖. Each iteration
 then brings x nearer to every zero, by (1 − ν²)‖d‖² in squares, whatever the other steps were (Tseng 2000, Thm 3.4).
 
-A step that has looked too short for `patience` iterations on end is doubled; each cut doubles the patience, so doubling
+One attempt is made at a time: where it fails, the state stays as it is, k included, and the next attempt is shorter. A
+step that has looked too short for `patience` iterations on end is doubled; each cut doubles the patience, so doubling
 and cutting cannot go on for ever at the same pace.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from epszero._points import inner, norm, subtract
@@ -35,6 +34,7 @@ class Pace(NamedTuple):
 
     step: Array  # to be tried next
     used: Array  # accepted last
+    cuts: Array  # attempts that failed since then
     calm: Array  # iterations on end that would have allowed a much longer step
     patience: Array  # how many of these are needed to lengthen it
 
@@ -46,36 +46,34 @@ class Verdict(NamedTuple):
     hopeless: Array  # shorter steps will not do either, if this is so time and again
 
 
-class Trial(NamedTuple):
-    """One attempt."""
+class Judgement(NamedTuple):
+    """What becomes of an attempt."""
 
-    step: Array
-    made: PyTree  # what the method computed with it
-    limit: Array
     accepted: Array
-    hopeless: Array
-    cuts: Array
+    stuck: Array  # no step will do
+    pace: Pace
 
 
 def first_pace(step: Array) -> Pace:
     """Start from a guess."""
-    return Pace(step, step, jnp.asarray(0), jnp.asarray(4))
+    return Pace(step, step, jnp.asarray(0), jnp.asarray(0), jnp.asarray(4))
 
 
-def search(attempt: Callable[[Array], tuple[PyTree, Verdict]], pace: Pace) -> Trial:
-    """Shorten the step until the test passes. `attempt(γ)` gives what the method makes of γ, and the verdict."""
-
-    def shorten(trial: Trial) -> Trial:
-        made, (limit, hopeless) = attempt(trial.step)
-        accepted = trial.step <= limit
-        shorter = jnp.where(limit > 0.1 * trial.step, jnp.minimum(2 / 3 * limit, 0.5 * trial.step), 0.1 * trial.step)
-        step = jnp.where(accepted, trial.step, shorter)
-        return Trial(step, made, limit, accepted, ~accepted & (trial.cuts >= 4) & hopeless, trial.cuts + 1)
-
-    no = jnp.asarray(False)
-    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(attempt, pace.step)[0])
-    start = Trial(pace.step, nothing, jnp.asarray(0.0), no, no, jnp.asarray(-1))
-    return jax.lax.while_loop(lambda t: ~t.accepted & ~t.hopeless & (t.cuts < MOST_CUTS), shorten, start)
+def judged(pace: Pace, verdict: Verdict) -> Judgement:
+    """Accept the step or cut it; lengthen it after long calm, and ask for longer calm after each cut."""
+    step, limit = pace.step, verdict.limit
+    accepted = step <= limit
+    shorter = jnp.where(limit > 0.1 * step, jnp.minimum(2 / 3 * limit, 0.5 * step), 0.1 * step)
+    was_cut = pace.cuts > 0
+    calm = jnp.where((limit > 2.5 * step) & ~was_cut, pace.calm + 1, 0)
+    patience = jnp.where(was_cut, jnp.minimum(2 * pace.patience, 1 << 20), pace.patience)
+    longer = calm >= patience
+    moved = Pace(
+        jnp.where(longer, 2 * step, step), step, jnp.zeros_like(pace.cuts), jnp.where(longer, 0, calm), patience
+    )
+    cut = pace._replace(step=shorter, cuts=pace.cuts + 1)
+    stuck = ~accepted & ((verdict.hopeless & (pace.cuts >= 4)) | (pace.cuts >= MOST_CUTS))
+    return Judgement(accepted, stuck, Pace(*(jnp.where(accepted, a, b) for a, b in zip(moved, cut, strict=True))))
 
 
 def cocoercive(d: PyTree, change: PyTree, size: Array) -> Verdict:
@@ -94,16 +92,6 @@ def lipschitz(d: PyTree, change: PyTree, size: Array) -> Verdict:
 
 def _within_range(limit: Array, length: Array) -> Array:
     return jnp.where(jnp.isfinite(length), limit, 0.0)  # out of the range of B̂, or of float64: much too long
-
-
-def next_pace(pace: Pace, trial: Trial) -> Pace:
-    """Lengthen after long calm; ask for longer calm after each cut."""
-    was_cut = trial.cuts > 0
-    calm = jnp.where((trial.limit > 2.5 * trial.step) & ~was_cut, pace.calm + 1, 0)
-    patience = jnp.where(was_cut, jnp.minimum(2 * pace.patience, 1 << 20), pace.patience)
-    longer = calm >= patience
-    step = jnp.where(longer, 2 * trial.step, trial.step)
-    return Pace(step, trial.step, jnp.where(longer, 0, calm), patience)
 
 
 def probe(x: PyTree, Bx: PyTree) -> Array:

@@ -11,8 +11,18 @@ from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
 from epszero.constants import lipschitz_range
-from epszero.methods._base import Method, State, first_search, first_state, forward_backward, last_size, size_of
-from epszero.methods.backtracking import Verdict, lipschitz, next_pace, search
+from epszero.methods._base import (
+    Method,
+    State,
+    first_search,
+    first_state,
+    forward_backward,
+    last_size,
+    settled,
+    size_of,
+    this_size,
+)
+from epszero.methods.backtracking import lipschitz
 from epszero.methods.steps import Steps
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -46,20 +56,14 @@ class Extragradient(Method):
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx
-
-        def attempt(step: PyTree) -> tuple[PyTree, Verdict]:
-            middle, _ = forward_backward(A, x, Bx, step)
-            B_middle = B(middle)
-            verdict = lipschitz(subtract(middle, x), subtract(B_middle, Bx), size_of(B_middle, Bx))
-            return forward_backward(A, x, B_middle, step), verdict
-
-        if self.steps.searched:
-            trial = search(attempt, state.own)
-            (p, z), stuck, own = trial.made, ~trial.accepted, next_pace(state.own, trial)
-        else:
-            (p, z), stuck, own = attempt(self.steps.at(state.k))[0], state.stuck, None
+        step = this_size(self.steps, state)
+        middle, _ = forward_backward(A, x, Bx, step)
+        B_middle = B(middle)
+        p, z = forward_backward(A, x, B_middle, step)
         Bp = B(p)
-        return State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), stuck, own)
+        verdict = lipschitz(subtract(middle, x), subtract(B_middle, Bx), size_of(B_middle, Bx))
+        next_state = State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), state.stuck, None)
+        return settled(self.steps, verdict, next_state, state)
 
     def last_step(self, state: State) -> Any:
         return last_size(self.steps, state)

@@ -14,8 +14,18 @@ from epszero._checks import known_arguments, real_array, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
 from epszero.constants import step_range
-from epszero.methods._base import Method, State, first_search, first_state, forward_backward, last_size, size_of
-from epszero.methods.backtracking import Verdict, cocoercive, next_pace, search
+from epszero.methods._base import (
+    Method,
+    State,
+    first_search,
+    first_state,
+    forward_backward,
+    last_size,
+    settled,
+    size_of,
+    this_size,
+)
+from epszero.methods.backtracking import cocoercive
 from epszero.methods.steps import Steps
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -62,24 +72,16 @@ class ForwardBackward(Method):
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx
-
-        def attempt(step: PyTree) -> tuple[PyTree, Verdict]:
-            p, z = forward_backward(A, x, Bx, step)
-            Bp = B(p)
-            return (p, z, Bp), cocoercive(subtract(p, x), subtract(Bp, Bx), size_of(Bp, Bx))
-
-        if self.steps.searched:
-            trial = search(attempt, state.own)
-            (p, z, Bp), stuck, own = trial.made, ~trial.accepted, next_pace(state.own, trial)
-        else:
-            (p, z, Bp), stuck, own = attempt(self.steps.at(state.k))[0], state.stuck, None
-        residual = norm(add(z, Bp))
+        p, z = forward_backward(A, x, Bx, this_size(self.steps, state))
+        Bp = B(p)
+        verdict = cocoercive(subtract(p, x), subtract(Bp, Bx), size_of(Bp, Bx))
         if self.relaxation == 1:
             new, B_new, point = p, Bp, None
         else:
             new = jax.tree.map(lambda a, b: a + self.relaxation * (b - a), x, p)
             B_new, point = B(new), p
-        return State(state.k + 1, new, B_new, point, z, residual, stuck, own)
+        next_state = State(state.k + 1, new, B_new, point, z, norm(add(z, Bp)), state.stuck, None)
+        return settled(self.steps, verdict, next_state, state)
 
     def last_step(self, state: State) -> Any:
         return last_size(self.steps, state)

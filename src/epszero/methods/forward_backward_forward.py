@@ -15,8 +15,18 @@ from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
 from epszero.constants import lipschitz_range
-from epszero.methods._base import Method, State, first_search, first_state, forward_backward, last_size, size_of
-from epszero.methods.backtracking import Verdict, lipschitz, next_pace, search
+from epszero.methods._base import (
+    Method,
+    State,
+    first_search,
+    first_state,
+    forward_backward,
+    last_size,
+    settled,
+    size_of,
+    this_size,
+)
+from epszero.methods.backtracking import lipschitz
 from epszero.methods.steps import Steps, times
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -50,23 +60,15 @@ class ForwardBackwardForward(Method):
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx
-
-        def attempt(step: PyTree) -> tuple[PyTree, Verdict]:
-            p, z = forward_backward(A, x, Bx, step)
-            Bp = B(p)
-            new = subtract(p, times(step, subtract(Bp, Bx)))
-            B_new = B(new)
-            verdict = lipschitz(subtract(p, x), subtract(Bp, Bx), size_of(Bp, Bx))
-            limit = jnp.where(jnp.isfinite(norm(B_new)), verdict.limit, 0.0)  # too long where B̂ does not exist at x⁺
-            return (p, z, Bp, new, B_new), verdict._replace(limit=limit)
-
-        if self.steps.searched:
-            trial = search(attempt, state.own)
-            made, stuck, own = trial.made, ~trial.accepted, next_pace(state.own, trial)
-        else:
-            made, stuck, own = attempt(self.steps.at(state.k))[0], state.stuck, None
-        p, z, Bp, new, B_new = made
-        return State(state.k + 1, new, B_new, p, z, norm(add(z, Bp)), stuck, own)
+        step = this_size(self.steps, state)
+        p, z = forward_backward(A, x, Bx, step)
+        Bp = B(p)
+        new = subtract(p, times(step, subtract(Bp, Bx)))
+        B_new = B(new)
+        verdict = lipschitz(subtract(p, x), subtract(Bp, Bx), size_of(Bp, Bx))
+        limit = jnp.where(jnp.isfinite(norm(B_new)), verdict.limit, 0.0)  # too long where B̂ does not exist at x⁺
+        next_state = State(state.k + 1, new, B_new, p, z, norm(add(z, Bp)), state.stuck, None)
+        return settled(self.steps, verdict._replace(limit=limit), next_state, state)
 
     def last_step(self, state: State) -> Any:
         return last_size(self.steps, state)

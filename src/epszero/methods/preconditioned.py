@@ -21,8 +21,8 @@ from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import Array, FloatArray, PyTree
 from epszero.constants import scaled_rows, spectrum, step_range
-from epszero.methods._base import Method, State, first_state, forward_backward, size_of
-from epszero.methods.backtracking import Verdict, cocoercive, first_pace, guess, next_pace, probe, search
+from epszero.methods._base import Method, State, chosen, first_state, forward_backward, size_of
+from epszero.methods.backtracking import cocoercive, first_pace, guess, judged, probe
 from epszero.methods.steps import Steps, checked_step
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems import AffineConstraint, Problem
@@ -99,23 +99,20 @@ class PreconditionedForwardBackward(Method):
         slope, slack = state.Bx  # F̂(x) + Gᵀλ and b − Gx
         pace, Fx = state.own
 
-        def attempt(gamma: Array | None) -> tuple[PyTree, Verdict]:
-            alpha, beta = self._metric(gamma)
-            p, z = forward_backward(A.block("x"), x, slope, alpha)
-            Fp, slack_p = B.base(p), -B.coupling.value(p)
-            raised = multipliers + beta * (slack - 2 * slack_p)
-            found = jnp.maximum(raised, 0.0)
-            Bp = PrimalDual(add(Fp, B.coupling.pull(p, found)), slack_p)
-            made = PrimalDual(p, found), PrimalDual(z, (raised - found) / beta), Bp, Fp
-            return made, cocoercive(subtract(p, x), subtract(Fp, Fx), size_of(Fp, Fx))
-
-        if self.primal is None:
-            trial = search(attempt, pace)
-            made, stuck, pace = trial.made, ~trial.accepted, next_pace(pace, trial)
-        else:
-            made, stuck = attempt(None)[0], state.stuck
-        p, z, Bp, Fp = made
-        return State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), stuck, (pace, Fp))
+        alpha, beta = self._metric(None if pace is None else pace.step)
+        p, z = forward_backward(A.block("x"), x, slope, alpha)
+        Fp, slack_p = B.base(p), -B.coupling.value(p)
+        raised = multipliers + beta * (slack - 2 * slack_p)
+        found = jnp.maximum(raised, 0.0)
+        Bp = PrimalDual(add(Fp, B.coupling.pull(p, found)), slack_p)
+        element = PrimalDual(z, (raised - found) / beta)
+        new = State(
+            state.k + 1, PrimalDual(p, found), Bp, None, element, norm(add(element, Bp)), state.stuck, (pace, Fp)
+        )
+        if pace is None:
+            return new
+        judgement = judged(pace, cocoercive(subtract(p, x), subtract(Fp, Fx), size_of(Fp, Fx)))
+        return chosen(judgement, new._replace(own=(judgement.pace, Fp)), state._replace(own=(judgement.pace, Fx)))
 
     def last_step(self, state: State) -> Any:
         return self._metric(None if self.primal is not None else state.own[0].used)[0]

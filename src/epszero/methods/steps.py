@@ -58,7 +58,7 @@ class Steps(Node):
 
     def at(self, k: Array) -> PyTree:
         """Γ_k."""
-        return self.sizes if self.schedule is None else self.schedule(k)
+        return self.sizes if self.schedule is None else self.schedule(jnp.maximum(k, 0))
 
 
 def checked_step(step: Any, x: PyTree) -> PyTree:

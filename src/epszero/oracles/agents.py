@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epszero._double import on_device
 from epszero._types import PyTree
 from epszero.oracles._base import Average, Opaque, Oracle, OwnData
 from epszero.oracles.affine import FeatureMean, bend_between, feature_mean
@@ -40,7 +41,8 @@ class Agents(Oracle):
         self.features = features
         self.uncertain_ = uncertain
         self.private = private
-        self.parameters = parameters
+        with jax.enable_x64(True):
+            self.parameters = on_device(parameters)
         self.count = count
 
     @property

@@ -1,12 +1,14 @@
 """`Problem`: something that is an inclusion 0 ∈ A(x) + B(x) underneath."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
 from epszero._checks import refuse
+from epszero._double import on_device
 from epszero._types import PyTree
 from epszero.oracles import Coupled, Coupling, Oracle, PrimalDual
 from epszero.problems.backward import Backward, is_part
@@ -56,9 +58,16 @@ class Problem:
             return x
         return PrimalDual(x, np.zeros(self.coupling.rows(x)))
 
+    @cached_property
     def start(self) -> PyTree:
         """A point of the domain, where it fixes the shapes; None for a block that it does not."""
         return self.strategies.start()
+
+    @cached_property
+    def placed(self) -> Backward:
+        """A with its arrays where the compiled programs want them."""
+        with jax.enable_x64(True):
+            return on_device(self.A)
 
     @property
     def leading(self) -> tuple[int, ...] | None:

@@ -6,6 +6,7 @@ x is one array (or a pytree of them) with a leading axis over agents, and so are
 
 import functools
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar
 
 import jax
@@ -71,13 +72,14 @@ class AggregativeGame(Problem):
     def leading(self) -> tuple[int, ...] | None:
         return None if super().leading is None else (self.agents,)
 
+    @cached_property
     def start(self) -> PyTree:
         def for_all(part: Any, point: Any) -> Any:
             if point is None or (isinstance(part, Shaped) and part.batch_shape):
                 return point
             return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (self.agents, *np.shape(leaf))), point)
 
-        return jax.tree.map(for_all, self.strategies.parts, super().start(), is_leaf=is_part)
+        return jax.tree.map(for_all, self.strategies.parts, self.strategies.start(), is_leaf=is_part)
 
     def check_costs(self, row: PyTree, x: PyTree) -> None:
         refuse_vectors(self, row, x)

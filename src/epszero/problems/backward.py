@@ -18,6 +18,7 @@ from epszero._pytree import Node
 from epszero._shaped import Shaped
 from epszero._types import PyTree
 from epszero.functions import Function, SeparableSum
+from epszero.oracles import Opaque
 from epszero.sets import Product, Set
 
 
@@ -87,6 +88,20 @@ class Backward(Node):
         return jax.tree.map(below, self.parts, *trees, is_leaf=is_part)
 
 
+class Resolvent(Node):
+    """Any object with `resolvent(v, step)`, compared by identity."""
+
+    static = ("of",)
+    of: Opaque
+
+    def __init__(self, operator: Any) -> None:
+        self.of = Opaque(operator.resolvent)
+
+    def resolvent(self, v: PyTree, step: Any) -> PyTree:
+        """(Id + step·A)⁻¹ v."""
+        return self.of(v, step)
+
+
 def is_part(node: Any) -> bool:
     """Whether a node of the tree is a set, a function or a resolvent."""
     return isinstance(node, Set | Function) or callable(getattr(node, "resolvent", None))
@@ -104,7 +119,7 @@ def _unpacked(argument: str, part: Any) -> PyTree:
             f"must be a set, a function or an object with resolvent(v, step), but it is a {type(part).__name__}",
             "Pass something from ez.sets or ez.functions, or a list of such, one per block",
         )
-    return part
+    return part if isinstance(part, Set | Function | Resolvent) else Resolvent(part)
 
 
 def _unpacked_tree(argument: str, tree: PyTree) -> PyTree:

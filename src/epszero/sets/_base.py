@@ -4,10 +4,11 @@ A point is a vector on the last axis (a matrix on the last two where `rank` is 2
 parameters and points broadcast against each other, so one object holds the sets of a million agents. `contains`,
 `support` and `diameter` answer with one value per batch entry.
 
-A new set writes four small things: `__init__` (validate, refuse the empty set), `_project`, `_support`, `_diameter`;
-`point_shape` and `batch_shape` when they are known; `_conic` so that intersections can reason about it. It lives in one
-file, in jax.numpy, without Python branches on values. A computation that cannot finish fills its answer with NaN: a
-direct call then raises `NotConvergedError`, a call under the user's own `jit` hands the NaN on.
+A new set names its parameters in `per_entry` or `per_point`, from which its shapes and `member` follow, and writes four
+small things: `__init__` (validate, refuse the empty set), `_project`, `_support`, `_diameter`; `_conic` so that
+intersections can reason about it. It lives in one file, in jax.numpy, without Python branches on values. A computation
+that cannot finish fills its answer with NaN: a direct call then raises `NotConvergedError`, a call under the user's own
+`jit` hands the NaN on.
 """
 
 from abc import abstractmethod
@@ -81,7 +82,7 @@ class Set(Shaped):
         """The set as {x : A(x, aux) + s = b, s ∈ K}; n counts the entries of a point (row by row for a matrix)."""
         name, shape = type(self).__name__, self.point_shape
         if self.batch_shape:
-            refuse(name, f"is a batch of shape {self.batch_shape}, not a single set", "Build one set per member")
+            refuse(name, f"is a batch of shape {self.batch_shape}, not a single set", "Take one by member(index)")
         if shape is not None and int(np.prod(shape)) != n:
             refuse("n", f"is {n}, but {name} has points of shape {shape}", "Make the dimensions agree")
         return self._conic(n)

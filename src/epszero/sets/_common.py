@@ -9,6 +9,7 @@ from epszero._checks import InputError, first_index, label, refuse
 from epszero._types import FloatArray
 from epszero.sets._base import Set
 from epszero.sets._conic import ConicForm, minimise
+from epszero.sets._oracle import ConicOracle
 from epszero.sets._parameters import broadcast, one_set
 
 
@@ -32,20 +33,28 @@ def agreeing(sets: Sequence[Set]) -> tuple[Set, ...]:
     return members
 
 
-def joined(sets: Sequence[Set], shape: tuple[int, ...] | None) -> ConicForm | None:
-    """The conic form of the intersection, refused when Clarabel proves it empty; None where there is no such form."""
+def joined(sets: Sequence[Set], shape: tuple[int, ...] | None) -> ConicOracle | None:
+    """The intersection in conic form; None where there is no such form."""
     if shape is None:
         return None
     try:
-        forms = [member.conic(int(np.prod(shape))) for member in sets]
+        return ConicOracle(ConicForm.both([member.conic(int(np.prod(shape))) for member in sets]))
     except InputError:  # a batch, or a member without a conic form
         return None
-    if _disjoint(forms):
-        for i, j in combinations(range(len(sets)), 2):
-            if _disjoint([forms[i], forms[j]]):
-                _refuse_disjoint(sets, (i, j))
-        _refuse_disjoint(sets, range(len(sets)))
-    return ConicForm.both(forms)
+
+
+def refuse_disjoint(sets: Sequence[Set], form: ConicForm) -> None:
+    """Refuse sets of which Clarabel proves that they have no point in common; `form`: that of their intersection."""
+    if not _empty(form):
+        return
+    pairs = combinations(range(len(sets)), 2)
+    which = next((pair for pair in pairs if _empty(ConicForm.both([sets[i].conic(form.n) for i in pair]))), None)
+    clash = range(len(sets)) if which is None else which
+    refuse(
+        ", ".join(f"sets[{i}]" for i in clash),
+        f"have no point in common: {' and '.join(_brief(sets[i]) for i in clash)}",
+        "Enlarge one of them until they overlap",
+    )
 
 
 def refuse_apart(sets: Sequence[Set], gap: FloatArray, failed: object) -> None:
@@ -76,16 +85,8 @@ def some_point(form: ConicForm, kept: Sequence[int]) -> FloatArray:
     return result.x
 
 
-def _disjoint(forms: Sequence[ConicForm]) -> bool:
-    return minimise(ConicForm.both(forms), np.zeros(forms[0].n)).status == "infeasible"
-
-
-def _refuse_disjoint(sets: Sequence[Set], which: Sequence[int]) -> None:
-    refuse(
-        ", ".join(f"sets[{i}]" for i in which),
-        f"have no point in common: {' and '.join(_brief(sets[i]) for i in which)}",
-        "Enlarge one of them until they overlap",
-    )
+def _empty(form: ConicForm) -> bool:
+    return minimise(form, np.zeros(form.n)).status == "infeasible"
 
 
 def _brief(member: Set) -> str:

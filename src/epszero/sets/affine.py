@@ -23,6 +23,8 @@ from epszero.sets._parameters import matrix as checked_matrix
 class AffineSubspace(Set):
     """Solutions of linear equations. A (…, m, n) and b (…, m) may be batches; A may be sparse (it is unpacked)."""
 
+    vectors = ("right", "level")
+    matrices = ("matrix", "basis")
     matrix: FloatArray  # A
     right: FloatArray  # b
     basis: FloatArray  # Q (…, k, n), orthonormal rows, zero beyond the rank
@@ -42,10 +44,6 @@ class AffineSubspace(Set):
     @property
     def point_shape(self) -> tuple[int, ...]:
         return self.matrix.shape[-1:]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.matrix.shape[:-2], self.right.shape[:-1])
 
     def _project(self, v: Array) -> Array:
         for _ in range(2):

@@ -25,6 +25,8 @@ class Ball(Set):
     """A ball of `radius` around `center` in the norm 2, 1 or inf."""
 
     static: ClassVar[tuple[str, ...]] = ("norm",)
+    per_entry = ("center",)
+    per_point = ("radius",)
     radius: FloatArray
     center: FloatArray
     norm: float  # 1, 2 or ∞
@@ -37,14 +39,6 @@ class Ball(Set):
         self.center = spread("center", real_array("center", center), dimension(dim))
         self.norm = float(norm)
         broadcast(radius=self.radius.shape, center=self.center.shape[:-1])
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return self.center.shape[-1:] or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.radius.shape, self.center.shape[:-1])
 
     def _project(self, v: Array) -> Array:
         u, r = v - self.center, jnp.asarray(self.radius)

@@ -17,21 +17,13 @@ from epszero.sets._conic import ConicForm
 class Box(Set):
     """Entries between `lower` and `upper`."""
 
+    per_entry = ("lower", "upper")
     lower: FloatArray
     upper: FloatArray
 
     @known_arguments
     def __init__(self, lower: Real, upper: Real, dim: int | None = None) -> None:
         self.lower, self.upper = checked_bounds("Box", lower, upper, dim)
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        shape = np.broadcast_shapes(self.lower.shape, self.upper.shape)
-        return shape[-1:] or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.lower.shape, self.upper.shape)[:-1]
 
     def _project(self, v: Array) -> Array:
         return jnp.clip(v, self.lower, self.upper)

@@ -24,6 +24,8 @@ from epszero.sets.box import checked_bounds
 class BoxBudget(Set):
     """A box whose weighted sum lies between `at_least` and `at_most`."""
 
+    per_entry = ("lower", "upper", "weights")
+    per_point = ("at_least", "at_most")
     lower: FloatArray
     upper: FloatArray
     at_least: FloatArray
@@ -45,15 +47,6 @@ class BoxBudget(Set):
         self.at_most = real_array("at_most", at_most, allow_infinite=True)
         self.weights = real_array("weights", weights)
         refuse_empty(self)
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return np.broadcast_shapes(self.lower.shape, self.upper.shape, self.weights.shape)[-1:] or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        entries = (self.lower.shape[:-1], self.upper.shape[:-1], self.weights.shape[:-1])
-        return np.broadcast_shapes(*entries, self.at_least.shape, self.at_most.shape)
 
     def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
         super().check_shape(argument, shape)

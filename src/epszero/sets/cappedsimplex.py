@@ -23,6 +23,8 @@ from epszero.sets.simplex import reachable_total
 class CappedSimplex(Set):
     """Vectors between 0 and `cap` that sum to `total`."""
 
+    per_entry = ("cap",)
+    per_point = ("total",)
     total: FloatArray
     cap: FloatArray
 
@@ -36,14 +38,6 @@ class CappedSimplex(Set):
             refuse(f"cap{label(where)}", f"must be nonnegative, but it is {self.cap[where]:g}", "Pass caps ≥ 0")
         if self.point_shape is not None:
             _refuse_unreachable(self, self.point_shape[0])
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return self.cap.shape[-1:] or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.total.shape, self.cap.shape[:-1])
 
     def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
         super().check_shape(argument, shape)

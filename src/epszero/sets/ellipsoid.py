@@ -26,6 +26,9 @@ PASSES = 60
 class Ellipsoid(Set):
     """The ellipsoid with shape `matrix`, `center` and `radius` (its semi-axes are radius/√eigenvalue)."""
 
+    per_entry = ("eigenvalues", "center")
+    per_point = ("radius",)
+    matrices = ("axes",)
     eigenvalues: FloatArray
     axes: FloatArray  # V, one axis per column
     center: FloatArray
@@ -37,14 +40,6 @@ class Ellipsoid(Set):
         self.center = spread("center", real_array("center", center), self.eigenvalues.shape[-1])
         self.radius = positive("radius", radius)
         broadcast(matrix=self.axes.shape[:-2], center=self.center.shape[:-1], radius=self.radius.shape)
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return self.center.shape[-1:]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.axes.shape[:-2], self.center.shape[:-1], self.radius.shape)
 
     def _project(self, v: Array) -> Array:
         y = jnp.einsum("...ji,...j->...i", self.axes, v - self.center)
@@ -62,7 +57,7 @@ class Ellipsoid(Set):
         return jnp.broadcast_to(2 * self.radius / jnp.sqrt(jnp.min(self.eigenvalues, axis=-1)), self.batch_shape)
 
     def _point(self) -> Array:
-        return jnp.broadcast_to(self.center, self.batch_shape + self.point_shape)
+        return jnp.broadcast_to(self.center, self.batch_shape + self.known_point_shape)
 
     def _conic(self, n: int) -> ConicForm:
         root = np.sqrt(self.eigenvalues)[:, None] * self.axes.T / self.radius

@@ -5,7 +5,6 @@ Diameter ∞, exact. Normals (…, n) and offsets (…) may be batches.
 """
 
 import jax.numpy as jnp
-import numpy as np
 
 from epszero._checks import known_arguments, real_array
 from epszero._types import Array, FloatArray, Real
@@ -18,6 +17,8 @@ from epszero.sets._parameters import broadcast, direction
 class HalfSpace(Set):
     """Points on one side of a hyperplane."""
 
+    per_entry = ("normal",)
+    per_point = ("offset",)
     normal: FloatArray
     offset: FloatArray
 
@@ -25,14 +26,6 @@ class HalfSpace(Set):
     def __init__(self, normal: Real, offset: Real) -> None:
         self.normal, self.offset = direction("normal", normal), real_array("offset", offset)
         broadcast(normal=self.normal.shape[:-1], offset=self.offset.shape)
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return self.normal.shape[-1:]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.normal.shape[:-1], self.offset.shape)
 
     def _project(self, v: Array) -> Array:
         return _levels.project(v, self.normal, jnp.asarray(-jnp.inf), self.offset)

@@ -9,7 +9,7 @@ point. Members may be batches.
 """
 
 from functools import reduce
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +19,7 @@ from epszero._double import in_double
 from epszero._types import Array
 from epszero.sets._base import NotConvergedError as NotConvergedError
 from epszero.sets._base import Set
-from epszero.sets._common import agreeing, joined, refuse_apart
+from epszero.sets._common import agreeing, joined, refuse_apart, refuse_disjoint
 from epszero.sets._conic import ConicForm
 from epszero.sets._dykstra import CYCLES, Common, nearest_common
 from epszero.sets._oracle import ConicOracle
@@ -29,34 +29,19 @@ class Intersection(Set):
     """The intersection of the sets."""
 
     static: ClassVar[tuple[str, ...]] = ("oracle",)
+    made_of = "sets"
     sets: tuple[Set, ...]
     oracle: ConicOracle | None  # the joined conic form, where there is one
 
     @known_arguments
     def __init__(self, *sets: Set) -> None:
         self.sets = agreeing(sets)
-        form = joined(self.sets, self.point_shape)
-        self.oracle = None if form is None else ConicOracle(form)
-        if form is None and self.point_shape is not None:
+        self.oracle = joined(self.sets, self.point_shape)
+        if self.oracle is not None:
+            refuse_disjoint(self.sets, self.oracle.form)
+        elif self.point_shape is not None:
             found = in_double(self, "_nearest", np.zeros(self.batch_shape + self.point_shape))
             refuse_apart(self.sets, found.gap, found.failed)
-
-    @property
-    def rank(self) -> int:
-        return self.sets[0].rank
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return next((member.point_shape for member in self.sets if member.point_shape is not None), None)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(*(member.batch_shape for member in self.sets))
-
-    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
-        super().check_shape(argument, shape)
-        for member in self.sets:
-            member.check_shape(argument, shape)
 
     def _project(self, v: Array) -> Array:
         found = self._nearest(v)
@@ -74,7 +59,7 @@ class Intersection(Set):
             refuse(
                 "direction",
                 "the support of an Intersection needs single sets of known dimension, with conic forms, as members",
-                "Give dim= to the members, and build one Intersection per member of a batch",
+                "Give dim= to the members, and take a single set of a batch by member(index)",
             )
         return self.oracle.support(direction.reshape(*direction.shape[: -self.rank], -1))
 
@@ -85,6 +70,10 @@ class Intersection(Set):
 
     def _conic(self, n: int) -> ConicForm:
         return ConicForm.both([member.conic(n) for member in self.sets])
+
+    def _attributes_at(self, place: tuple[int, ...]) -> dict[str, Any]:
+        single = super()._attributes_at(place)
+        return single | {"oracle": joined(single["sets"], self.point_shape)}
 
     def _why_unfinished(self, what: str, given: Array) -> str:
         if what == "support":

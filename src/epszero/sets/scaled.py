@@ -18,6 +18,7 @@ from epszero.sets._parameters import one_set
 class Scaled(Set):
     """The set multiplied by `factor`."""
 
+    made_of = "set"
     set: Set
     factor: FloatArray
 
@@ -29,21 +30,6 @@ class Scaled(Set):
             refuse("factor", f"must be one number, but its shape is {self.factor.shape}", "Scale each set by itself")
         if self.factor == 0:
             refuse("factor", "must not be 0, which leaves a single point or nothing closed", "Use Singleton(0.0)")
-
-    @property
-    def rank(self) -> int:
-        return self.set.rank
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return self.set.point_shape
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.set.batch_shape
-
-    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
-        self.set.check_shape(argument, shape)
 
     def _project(self, v: Array) -> Array:
         return self.factor * self.set._project(v / self.factor)

@@ -22,6 +22,7 @@ class Simplex(Set):
     """Nonnegative vectors (of length `dim`, or of any length) that sum to `total`."""
 
     static: ClassVar[tuple[str, ...]] = ("dim",)
+    per_point = ("total",)
     total: FloatArray
     dim: int | None
 
@@ -33,10 +34,6 @@ class Simplex(Set):
     @property
     def point_shape(self) -> tuple[int, ...] | None:
         return None if self.dim is None else (self.dim,)
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.total.shape
 
     def _project(self, v: Array) -> Array:
         v = v - jnp.max(v, axis=-1, keepdims=True)  # changes nothing but the rounding; any NaN spreads to the row

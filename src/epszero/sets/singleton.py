@@ -13,19 +13,12 @@ from epszero.sets._conic import ConicForm
 class Singleton(Set):
     """The point `at` alone: an array (leading axes are a batch), or a number for a constant vector of any length."""
 
+    per_entry = ("at",)
     at: FloatArray
 
     @known_arguments
     def __init__(self, at: Real) -> None:
         self.at = real_array("at", at)
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return self.at.shape[-1:] or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return self.at.shape[:-1]
 
     def _project(self, v: Array) -> Array:
         return jnp.where(jnp.isnan(v), v, self.at)  # NaN in, NaN out

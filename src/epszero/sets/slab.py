@@ -20,6 +20,8 @@ from epszero.sets.box import checked_bounds
 class Slab(Set):
     """Points between two parallel hyperplanes."""
 
+    per_entry = ("normal",)
+    per_point = ("lower", "upper")
     normal: FloatArray
     lower: FloatArray
     upper: FloatArray
@@ -29,14 +31,6 @@ class Slab(Set):
         self.normal = direction("normal", normal)
         self.lower, self.upper = checked_bounds("Slab", lower, upper, None)
         broadcast(normal=self.normal.shape[:-1], lower=self.lower.shape, upper=self.upper.shape)
-
-    @property
-    def point_shape(self) -> tuple[int, ...]:
-        return self.normal.shape[-1:]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.normal.shape[:-1], self.lower.shape, self.upper.shape)
 
     def _project(self, v: Array) -> Array:
         return _levels.project(v, self.normal, self.lower, self.upper)

@@ -20,6 +20,8 @@ from epszero.sets._parameters import broadcast, one_set
 class Translated(Set):
     """The set moved by the vector `by`."""
 
+    made_of = "set"
+    per_entry = ("by",)
     set: Set
     by: FloatArray
 
@@ -34,22 +36,6 @@ class Translated(Set):
                 "Make them agree, or pass a number",
             )
         broadcast(set=self.set.batch_shape, by=self.by.shape[: -self.rank])
-
-    @property
-    def rank(self) -> int:
-        return self.set.rank
-
-    @property
-    def point_shape(self) -> tuple[int, ...] | None:
-        return self.set.point_shape or self.by.shape[-self.rank :] or None
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(self.set.batch_shape, self.by.shape[: -self.rank])
-
-    def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
-        super().check_shape(argument, shape)
-        self.set.check_shape(argument, shape)
 
     def _project(self, v: Array) -> Array:
         return self.by + self.set._project(v - self.by)

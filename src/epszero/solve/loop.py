@@ -99,8 +99,8 @@ def _typed(run: Run) -> Run:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), run)
 
 
-begin_one = eqx.filter_jit(begin)
-advance_one = eqx.filter_jit(advance)
+begin_one = jax.jit(begin)
+advance_one = jax.jit(advance)
 begin_many = eqx.filter_jit(eqx.filter_vmap(begin, in_axes=(None, None, 0, None, None)))
 advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(None, None, 0, 0, None)))
 

@@ -52,7 +52,8 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         x, notes = starting_point(problem, trials[0], x0)
         notes += sorted({note for data in trials for note in check_oracle(problem, data, x)})
         settled = plan.method.prepared(problem, x)
-        settled, A, x = on_device((settled, problem.A, x))
+        settled, x = on_device((settled, x))
+        A = problem.placed
         averages = [averaged(problem, data, x) for data in trials]
         solutions: dict[int, Solution] = {}
         with reporting(progress, plan.steps - 1, f"{len(trials)} trials, {settled.description}") as report:

@@ -155,7 +155,7 @@ def _rows(samples: Samples | list[Samples] | None) -> PyTree:
 
 def _own_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyTree:
     """A point of the domain, of the shape that A knows, or else of the one length at which the oracle makes sense."""
-    start = problem.start()
+    start = problem.start
     if all(leaf is not None for leaf in jax.tree.leaves(start, is_leaf=lambda leaf: leaf is None)):
         return start
     leading = problem.leading

@@ -59,7 +59,8 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
     with jax.enable_x64(True):
         x, notes = starting_point(problem, data, x0)
         notes = notes + check_oracle(problem, data, x)
-        A, B, x = on_device((problem.A, averaged(problem, data, x), x))
+        B, x = on_device((averaged(problem, data, x), x))
+        A = problem.placed
         run, residuals, settled, interrupted = _driven(plan, plan.method, (A, B, x), progress)
         if plan.second is not None and int(run.code) == STUCK:
             notes.append(f"{settled.description} found no step, as B is not cocoercive along the path; "

@@ -1,0 +1,149 @@
+"""Electric vehicles that charge by day-ahead prices: the game of Fabiani & Franci, section V, Table I.
+
+Vehicle i chooses the energy x_i ∈ R^T of each hour to minimise, with x̄ the average over all N vehicles,
+    wear_i ‖x_i‖² + fee_i 1ᵀx_i + E[ξ]ᵀx_i + ‖x̄ − reference‖²_P   over   0 ≤ x_i ≤ cap_i, 1ᵀx_i ≥ need_i,
+where ξ is the vector of hourly prices. P is `weight`·I_T (the paper prints I₁₆₈, which does not fit T = 14).
+
+A potential game, since the last term is common to all: an equilibrium minimises the sum of the other terms plus the
+last one. The pseudogradient has the constant symmetric Jacobian 2 diag(wear) ⊗ I + (2/N²) 11ᵀ ⊗ P, so it is strongly
+monotone with μ ≥ 2 min wear, and the equilibrium is unique where every wear > 0. ξ enters as an additive term.
+"""
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import epszero as ez
+from epszero.models._fleet import Fleet, Table, gathered
+from epszero.models._inputs import FloatArray, count, each, numbers, refuse
+from epszero.models._pictures import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, figure, sample_rows, strategies_of, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PerVehicle = Any  # a number, one per vehicle, or an interval (lo, hi) to draw from
+
+
+def ev_charging(  # noqa: PLR0913  (the rows of Table I)
+    vehicles: int | None = None, hours: int = 14, seed: int | np.random.Generator = 0, *,
+    wear: PerVehicle = (0.002, 0.008), fee: PerVehicle = (0.02, 0.075), cap: PerVehicle = 2.5,
+    need: PerVehicle = (12.0, 18.0), weight: Any = 1.0, reference: Any = 1.0, capacity: Any = None,
+    fleet: Table | None = None,
+) -> ez.AggregativeGame:  # fmt: skip
+    """Vehicles (20 unless told otherwise) that charge within `hours`; a sample is the vector of prices, in €/kWh.
+
+    Vehicle i pays wear_i ‖x_i‖² + fee_i 1ᵀx_i + priceᵀx_i + ‖x̄ − reference‖²_P for its schedule x_i, in kWh per hour,
+    with 0 ≤ x_i ≤ cap_i and at least need_i kWh in all. `wear`, `fee`, `cap`, `need`: a number, a list with one per
+    vehicle, or a tuple (lo, hi) from which they are drawn uniformly with `seed`; the defaults are the paper's Table I.
+    `fleet` brings them along instead: a CSV file, a mapping, a Polars DataFrame or a `Fleet`, with columns among wear,
+    fee, need and cap; what it lacks comes from the other arguments. They are found again in `game.parameters`.
+
+    `reference`: kWh that the average vehicle should draw, one number or one per hour. `weight`: P, a number, one per
+    hour, or a positive semidefinite matrix. `capacity`: kWh that all vehicles together may draw, one number or one
+    per hour, a constraint that they share; `solution.multipliers` are its prices in €/kWh.
+
+    A potential game, strongly monotone with μ ≥ 2 min wear: one equilibrium. `game.plot(solution)` shows the demand
+    and the prices; `first_hour=22` lets the clock begin at 22:00.
+    """
+    hours = count("hours", hours)
+    P, target = _weight(weight, hours), each("reference", reference, hours, "hour")
+    limit = None if capacity is None else each("capacity", capacity, hours, "hour", least=0.0)
+    cars = gathered(vehicles, seed, {"wear": wear, "fee": fee, "cap": cap, "need": need}, fleet)
+    _refuse_impossible(cars, hours, limit)
+    cost = _cost(tuple(target.tolist()), P.tobytes(), P.ndim)
+    schedules = ez.sets.BoxBudget(0.0, cars.cap[:, None], at_least=cars.need, dim=hours)
+    shared = None if limit is None else ez.AffineConstraint(_total, limit)
+    picture = functools.partial(_draw, vehicles=len(cars.need), reference=target, capacity=limit)
+    return ez.AggregativeGame(ez.oracles.Affine(cost), cars, schedules, shared, picture=picture)
+
+
+@functools.lru_cache(maxsize=128)
+def _cost(reference: tuple[float, ...], weight: bytes, axes: int) -> Any:
+    """The cost of a vehicle. One function per setting: games that differ in their fleets share compiled programs."""
+    target, P = np.array(reference), np.frombuffer(weight)
+    P = P if axes == 1 else P.reshape(len(target), -1)
+
+    def cost(own: Any, average: Any, price: Any, car: Fleet) -> Any:
+        off = average - target
+        return car.wear * own @ own + car.fee * jnp.sum(own) + price @ own + off @ (P * off if axes == 1 else P @ off)
+
+    return cost
+
+
+def _total(x: Any) -> Any:
+    return jnp.sum(x, axis=0)
+
+
+def _weight(weight: Any, hours: int) -> FloatArray:
+    """P: its diagonal, or a whole matrix."""
+    P = numbers("weight", weight)
+    if P.ndim < 2:
+        return each("weight", P, hours, "hour", least=0.0)
+    if P.shape != (hours, hours):
+        refuse("weight", f"as a matrix it must be {hours} × {hours}, but its shape is {P.shape}", "Fit it to the hours")
+    least = float(np.linalg.eigvalsh((P + P.T) / 2)[0])
+    if not np.allclose(P, P.T, rtol=1e-12) or least < -1e-12 * np.abs(P).max():
+        refuse("weight", f"must be symmetric and positive semidefinite (least eigenvalue {least:.3g})",
+               "Pass (P + P.T) / 2, or remove the negative part")  # fmt: skip
+    return P
+
+
+def _refuse_impossible(cars: Fleet, hours: int, capacity: FloatArray | None) -> None:
+    """Needs beyond caps, then needs beyond the capacity; the latter by max-flow min-cut, exactly, in O(N T)."""
+    over = np.flatnonzero(cars.need > hours * cars.cap * (1 + 1e-12))
+    if len(over):
+        i = int(over[0])
+        refuse(f"need[{i}]", f"vehicle {i} needs {cars.need[i]:g} kWh, but {hours} hours at {cars.cap[i]:g} kWh give "
+               f"{hours * cars.cap[i]:g}", "Lower its need, or raise its cap or the hours")  # fmt: skip
+    if capacity is None:
+        return
+    scarce = np.cumsum(np.sort(capacity))
+    for k in range(1, hours + 1):  # what cannot be charged outside the k hours with the least capacity
+        left = float(np.maximum(cars.need - (hours - k) * cars.cap, 0.0).sum())
+        if left > scarce[k - 1] * (1 + 1e-12):
+            refuse("capacity", f"in the {k} hours that have the least, it is {scarce[k - 1]:g} kWh, but vehicles must "
+                   f"draw {left:g} kWh then", "Raise it, or lower need")  # fmt: skip
+
+
+def _draw(
+    solution: Any, *, first_hour: int = 0, vehicles: int, reference: FloatArray, capacity: FloatArray | None
+) -> "Figure":
+    hours = len(reference)
+    x = strategies_of(solution, (vehicles, hours))
+    prices = sample_rows(solution, hours)
+    start = count("first_hour", first_hour, least=0)
+    panels = 2 if capacity is None else 3
+    sheet = figure(8.0, 2.4 * panels + 0.4)
+    axes: list[Axes] = list(sheet.subplots(panels, 1, sharex=True))
+
+    _spread(axes[0], x, BLUE, "average", "of the vehicles")
+    axes[0].stairs(reference, color="black", linestyle="--", baseline=None, label="reference")
+    if capacity is not None:
+        axes[0].stairs(capacity / vehicles, color=RED, linewidth=1.6, baseline=None, label="capacity / vehicles")
+        axes[2].bar(np.arange(hours) + 0.5, solution.multipliers, width=0.9, color=PURPLE)
+        axes[2].set_ylabel("price of the capacity\n(€/kWh)")
+    axes[0].set_ylabel("demand per vehicle\n(kWh per hour)")
+    axes[0].set_title(f"{vehicles:,} vehicles, {x.sum():,.4g} kWh", loc="left", fontsize=11)
+    assert prices is not None  # the cost takes a price
+    _spread(axes[1], prices, ORANGE, "mean", f"of {len(prices):,} samples")
+    axes[1].axhline(0.0, color=GREY, linewidth=0.8)
+    axes[1].set_ylabel("energy price\n(€/kWh)")
+
+    every = -(-hours // 12)
+    axes[-1].set_xticks(range(0, hours + 1, every), [f"{(start + h) % 24}:00" for h in range(0, hours + 1, every)])
+    axes[-1].set_xlim(0, hours)
+    axes[-1].set_xlabel("time of day")
+    for ax in axes[:2]:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    tidy(*axes)
+    return sheet
+
+
+def _spread(ax: "Axes", rows: FloatArray, colour: str, middle: str, whose: str) -> None:
+    """Mean and band of the rows, a step per hour."""
+    low, high = np.percentile(rows, SPREAD, axis=0)
+    ax.stairs(high, baseline=low, fill=True, color=colour, alpha=0.25, label=f"{SPREAD[0]}–{SPREAD[1]} %\n{whose}")
+    ax.stairs(rows.mean(axis=0), color=colour, linewidth=2.0, baseline=None, label=middle)

@@ -1,0 +1,96 @@
+"""Matrix games: two players, mixed strategies on simplices, one pays what the other gets.
+
+Player 0 chooses x ∈ Δ_m to minimise E[xᵀAy], player 1 chooses y ∈ Δ_n to maximise it. The pseudogradient
+F(x, y) = (Ay, −Aᵀx) is linear and skew: merely monotone, never strongly, with Lipschitz constant ‖A‖₂ and no potential.
+Plain forward-backward does not converge on it; forward-backward-forward and extragradient do. By von Neumann's theorem
+all equilibria have the same value xᵀAy.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import epszero as ez
+from epszero.models._inputs import FloatArray, count, numbers, refuse
+from epszero.models._pictures import BLUE, ORANGE, figure, sample_rows, strategies_of, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Shape = tuple[int, int]
+
+
+def zero_sum(matrix: Any = None, shape: Shape | None = None) -> ez.Game:
+    """Player 0 pays xᵀAy to player 1; x and y are probabilities over the rows and the columns of A.
+
+    `matrix`: A, where it is known; the game is then solved without samples. Without it, `shape=(m, n)`, and each
+    sample is a matrix: a row of m·n numbers (row after row of A), or an m × n array by `ez.Samples.from_arrays`.
+
+    Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
+    forward-backward-forward by itself. Without it, name that method, or let `ez.solve` find out.
+    `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them.
+    """
+    if matrix is None:
+        if shape is None:
+            refuse("matrix, shape", "neither is given", "Pass matrix=A, or shape=(m, n) for matrices from samples")
+        m, n = _shape(shape)
+        cost, declared, A = _uncertain(m, n), None, None
+        costs: list[Any] = [ez.oracles.Affine(cost), ez.oracles.Affine(_negative(cost))]
+    else:
+        A = numbers("matrix", matrix)
+        if A.ndim != 2:
+            refuse("matrix", f"must have rows and columns, but its shape is {A.shape}", "Pass a list of rows")
+        if shape is not None and _shape(shape) != A.shape:
+            refuse("shape", f"is {tuple(shape)}, but the matrix is {A.shape[0]} × {A.shape[1]}", "Leave shape out")
+        m, n = A.shape
+        norm = float(np.linalg.norm(A, 2))
+        declared = ez.declare(kappa=norm) if norm > 0 else None
+        costs = [lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])]
+    simplices = [ez.sets.Simplex(dim=m), ez.sets.Simplex(dim=n)]
+    return ez.Game(costs, simplices, declared=declared, picture=functools.partial(_draw, matrix=A, shape=(m, n)))
+
+
+@functools.lru_cache(maxsize=128)
+def _uncertain(m: int, n: int) -> Any:
+    return lambda x, xi: x[0] @ xi.reshape(m, n) @ x[1]
+
+
+@functools.lru_cache(maxsize=128)
+def _negative(cost: Any) -> Any:
+    return lambda x, xi: -cost(x, xi)
+
+
+def _shape(shape: Any) -> Shape:
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        refuse("shape", f"must be (rows, columns), but it is {shape!r}", "Pass for instance shape=(3, 3)")
+    return count("shape[0]", shape[0]), count("shape[1]", shape[1])
+
+
+def _draw(
+    solution: Any, *, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+    matrix: FloatArray | None, shape: Shape,
+) -> "Figure":  # fmt: skip
+    x, y = strategies_of(solution, [(shape[0],), (shape[1],)])
+    seen = sample_rows(solution, shape[0] * shape[1])
+    A = seen.mean(axis=0).reshape(shape) if matrix is None and seen is not None else np.asarray(matrix)
+    sheet = figure(8.0, 3.4)
+    axes = sheet.subplots(1, 2, sharey=True)
+    sides = (("player 0, who pays", "row", rows, x, BLUE), ("player 1, who gets", "column", columns, y, ORANGE))
+    for ax, (title, what, names, strategy, colour) in zip(axes, sides, strict=True):
+        if names is not None and len(names) != len(strategy):
+            refuse(f"{what}s", f"has {len(names)} names for {len(strategy)}", f"Give one name per {what}")
+        ax.bar(np.arange(len(strategy)), strategy, color=colour)
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel(what)
+        if names is not None:
+            ax.set_xticks(np.arange(len(strategy)), names)
+        else:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+    axes[0].set_ylabel("probability")
+    axes[0].set_ylim(0.0, 1.0)
+    mean = "" if matrix is not None else f" (mean of {0 if seen is None else len(seen):,} matrices)"
+    sheet.suptitle(f"value {x @ A @ y:.4g}{mean}", fontsize=11)
+    tidy(*axes)
+    return sheet
