@@ -21,5 +21,10 @@ from epszero.samples import Samples as Samples
 from epszero.solve import Solution as Solution
 from epszero.solve import SolveError as SolveError
 from epszero.solve import Status as Status
+from epszero.solve import reference_equilibrium as reference_equilibrium
 from epszero.solve import solve as solve
 from epszero.solve import solve_many as solve_many
+
+# isort: split
+# Outer rooms, built on the names above.
+from epszero import models as models

@@ -12,6 +12,10 @@ METHODS = {
     "forward-backward, constant step": ez.ForwardBackward(step=0.15),
     "forward-backward, scheduled": ez.ForwardBackward(step=lambda k: 0.2 - 0.1 / (k + 1.0)),
     "forward-backward, relaxed": ez.ForwardBackward(step=0.2, relaxation=0.7),
+    "forward-backward-forward, backtracking": ez.ForwardBackwardForward(),
+    "forward-backward-forward, constant step": ez.ForwardBackwardForward(step=0.15),
+    "extragradient, backtracking": ez.Extragradient(),
+    "extragradient, scheduled": ez.Extragradient(step=lambda k: 0.12 - 0.05 / (k + 1.0)),
 }
 
 n = 4
@@ -53,7 +57,7 @@ def B(x, xi):
 
 
 FIRST, *OTHERS = METHODS
-TYPICAL = ["box", "simplex", "l1", "log barrier", "resolvent"]
+TYPICAL = ["box", "simplex", "l1", "resolvent"]  # B lives on the whole space, as forward-backward-forward needs
 PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS for side in TYPICAL]
 
 
@@ -91,6 +95,49 @@ def test_all_methods_find_the_same_zero():
         np.testing.assert_allclose(x, answers[0], atol=1e-9)
 
 
+# -- shared constraints: the same contract on strategies and multipliers ---------------------------------------------
+
+COUPLED = {
+    "preconditioned, backtracking": ez.PreconditionedForwardBackward(),
+    "preconditioned, given steps": ez.PreconditionedForwardBackward(step=0.1, dual_step=0.5),
+    "forward-backward-forward": ez.ForwardBackwardForward(),
+    "extragradient": ez.Extragradient(),
+}
+G, b = RNG.normal(size=(2, n)), np.array([-0.4, 0.1])
+
+
+def split(i):
+    """Agent i owns two entries of x and the cost whose gradient is its rows of Hx − ξ."""
+    own = slice(2 * i, 2 * i + 2)
+
+    def cost(x, xi):
+        whole = jnp.concatenate([x[0], x[1]])
+        rows = H[own, own]
+        cross = H[own] @ whole - rows @ x[i]
+        return 0.5 * x[i] @ (rows + rows.T) @ x[i] / 2 + x[i] @ (cross - xi[own])
+
+    return cost
+
+
+GAME = ez.Game([split(0), split(1)], [ez.sets.Box(-1, 1, dim=2), ez.sets.Ball(0.8, dim=2)], shared=(G, b))
+
+
+@pytest.mark.parametrize("method", COUPLED)
+def test_with_shared_constraints_too(method):
+    for K in (0, 3, None):
+        solution = ez.solve(GAME, SAMPLES, COUPLED[method], iterations=K, tol=None if K is not None else 1e-9)
+        check = solution.check()
+        assert check.in_domain
+        assert (solution.multipliers >= 0).all()
+        assert abs(check.gap) <= 1e-9 * (1 + np.linalg.norm(np.concatenate(solution.z)))
+        assert check.residual == pytest.approx(solution.residual, abs=1e-12)
+    assert (G @ np.concatenate(solution.x) <= b + 1e-8).all()
+    assert solution.multipliers @ (G @ np.concatenate(solution.x) - b) == pytest.approx(0, abs=1e-8)
+    assert solution.multipliers.max() > 0.1
+    answer = ez.solve(GAME, SAMPLES, tol=1e-11).x
+    np.testing.assert_allclose(np.concatenate(solution.x), np.concatenate(answer), atol=1e-8)
+
+
 def test_every_method_is_in_this_suite():
     public = {m for m in vars(methods).values() if isinstance(m, type) and issubclass(m, methods.Method)}
-    assert public - {methods.Method} == {type(method) for method in METHODS.values()}
+    assert public - {methods.Method} == {type(method) for method in (METHODS | COUPLED).values()}

@@ -95,7 +95,7 @@ CASES = {
     "progress of 3": (lambda: ez.solve(KNOWN, progress=3), "^progress: must be True, False or a function"),
     "trace of 0": (lambda: ez.solve(KNOWN, trace=0), "^trace: must be at least 1"),
     "trace of text": (lambda: ez.solve(KNOWN, trace=["ten"]), "^trace: must be a whole number"),
-    "data sets for no blocks": (lambda: ez.solve(NOISY, [SAMPLES, SAMPLES]), "^samples: one data set per block needs"),
+    "data sets for no blocks": (lambda: ez.solve(NOISY, [SAMPLES, SAMPLES]), "^samples: one data set per agent needs"),
     "a product that is not linear in the features": (
         lambda: ez.solve(
             ez.VariationalInequality(ez.oracles.AffineInFeatures(lambda x: x, lambda x, f: x * f**2), over=BOX),
@@ -106,7 +106,7 @@ CASES = {
     ),
     "too few data sets": (
         lambda: ez.solve(ez.Inclusion([BOX, BOX], [lambda x, xi: x[0] - xi] * 2), [SAMPLES]),
-        "^samples: 1 data sets for 2 blocks",
+        "^samples: 1 data sets for 2 agents",
     ),
 }
 

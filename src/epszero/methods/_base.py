@@ -87,8 +87,8 @@ def settled(steps: Steps, verdict: Verdict, new: State, old: State) -> State:
 
 
 def chosen(judgement: Judgement, new: State, old: State) -> State:
-    """The new state where the attempt was accepted, else the old one."""
-    state = jax.tree.map(lambda a, b: jnp.where(judgement.accepted, a, b), new, old)
+    """The new state where the attempt was accepted or is the last one, else the old one."""
+    state = jax.tree.map(lambda a, b: jnp.where(judgement.accepted | judgement.stuck, a, b), new, old)
     return state._replace(stuck=judgement.stuck)
 
 

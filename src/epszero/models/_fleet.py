@@ -73,8 +73,9 @@ def _columns(fleet: Any) -> dict[str, FloatArray]:
 
 def _from_csv(path: PathLike) -> dict[str, FloatArray]:
     try:
-        if Path(path).is_file() and Path(path).stat().st_size:
-            _refuse_unknown(pl.read_csv(path, n_rows=0).columns)
+        file = Path(path)
+        if file.is_file() and file.stat().st_size:
+            _refuse_unknown(pl.read_csv(file, n_rows=0).columns)
         table = ez.Samples.from_csv(path)
     except ez.InputError as error:
         raise ez.InputError(str(error).replace("path: ", "fleet: ", 1)) from error

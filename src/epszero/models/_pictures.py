@@ -33,10 +33,22 @@ def tidy(*axes: "Axes") -> None:
         ax.set_axisbelow(True)
 
 
+def beside(ax: "Axes") -> None:
+    """The legend, where it covers nothing."""
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+
+
+def whole(ax: "Axes") -> None:
+    """Marks at whole numbers only, for what is counted."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415  (as above)
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def strategies_of(solution: Any, shapes: list[tuple[int, ...]] | tuple[int, ...]) -> Any:
     """solution.x, refused where it cannot belong to the game of these shapes."""
     if not isinstance(solution, ez.Solution):
-        refuse("solution", f"must come from ez.solve, but it is a {type(solution).__name__}", "Pass what solve returned")
+        refuse("solution", f"must come from ez.solve, but it is a {type(solution).__name__}", "Pass what it returned")
     x = solution.x
     found = [np.shape(one) for one in x] if isinstance(x, list) else np.shape(x)
     if found != shapes:
@@ -44,10 +56,10 @@ def strategies_of(solution: Any, shapes: list[tuple[int, ...]] | tuple[int, ...]
     return x
 
 
-def sample_rows(solution: ez.Solution, width: int) -> FloatArray | None:
-    """All samples that the solution was made of, one per row; None where nothing was uncertain."""
+def sample_rows(solution: ez.Solution, width: int) -> FloatArray:
+    """All samples that the solution was made of, one per row."""
     samples = solution.samples
     if samples is None:
-        return None
+        refuse("solution", "was found without samples, but this game has them", "Pass a solution of it")
     sets = samples if isinstance(samples, list) else [samples]
     return np.concatenate([np.reshape(one.values, (-1, width)) for one in sets])

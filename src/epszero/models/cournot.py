@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import epszero as ez
-from epszero.models._pictures import BLUE, COLOURS, GREY, SPREAD, figure, sample_rows, strategies_of, tidy
+from epszero.models._inputs import FloatArray, count, each, each_or_drawn, generator
+from epszero.models._pictures import COLOURS, GREY, SPREAD, beside, figure, sample_rows, strategies_of, tidy, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +69,7 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
     cost = ez.oracles.Affine(_cost(N)) if known is None else _known(N)
     return ez.AggregativeGame(
         cost, parameters, ez.sets.Box(0.0, most, dim=M), None if limit is None else ez.AffineConstraint(_total, limit),
-        picture=functools.partial(_draw, shape=(N, M), slope=slopes, intercept=known, shared_cap=limit),
+        picture=functools.partial(_draw, shape=(N, M), slope=slopes, intercept=known),
     )  # fmt: skip
 
 
@@ -92,33 +93,30 @@ def _total(q: Any) -> Any:
     return jnp.sum(q, axis=0)
 
 
-def _draw(
-    solution: Any, *, shape: tuple[int, int], slope: FloatArray, intercept: FloatArray | None,
-    shared_cap: FloatArray | None,
-) -> "Figure":  # fmt: skip
+def _draw(solution: Any, *, shape: tuple[int, int], slope: FloatArray, intercept: FloatArray | None) -> "Figure":
     q = strategies_of(solution, shape)
     N, M = shape
-    seen = sample_rows(solution, M)
-    intercepts = np.atleast_2d(intercept) if seen is None else seen
-    prices = intercepts - slope * q.sum(axis=0)
+    xi = sample_rows(solution, M) if intercept is None else intercept[None]
+    prices = xi - slope * q.sum(axis=0)
     sheet = figure(9.0, 3.6)
     left, right = sheet.subplots(1, 2, width_ratios=(max(2.0, min(N, 30) / 6), max(1.0, min(M, 30) / 6)))
     _quantities(left, q)
     low, high = np.percentile(prices, SPREAD, axis=0)
     place, mean = np.arange(M), prices.mean(axis=0)
-    if seen is not None:
-        right.vlines(place, low, high, color=BLUE, alpha=0.35, linewidth=8, label=f"{SPREAD[0]}–{SPREAD[1]} %")
-    right.plot(place, mean, "o", color=BLUE, markersize=7, label="price" if seen is None else "mean")
-    if shared_cap is not None:
-        scarce = np.asarray(solution.multipliers)
-        right.plot(place, mean - scarce, "_", color=GREY, markersize=18, markeredgewidth=2.5,
+    if intercept is None:
+        right.vlines(place, low, high, color=COLOURS[0], alpha=0.35, linewidth=8, label=f"{SPREAD[0]}–{SPREAD[1]} %")
+    right.plot(place, mean, "o", color=COLOURS[0], markersize=7, label="mean" if intercept is None else "price")
+    if solution.multipliers is not None:
+        right.plot(place, mean - solution.multipliers, "_", color=GREY, markersize=18, markeredgewidth=2.5,
                    label="less the multiplier\nof the shared cap")  # fmt: skip
+    right.margins(y=0.1)
     right.set_xlim(-0.6, M - 0.4)
     right.set_ylim(bottom=min(0.0, float(low.min()) * 1.1))
     right.set_xticks(place if M <= 12 else np.arange(0, M, -(-M // 12)))
     right.set_xlabel("market")
     right.set_ylabel("price per unit")
-    right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    if intercept is None or solution.multipliers is not None:
+        beside(right)
     tidy(left, right)
     return sheet
 
@@ -131,9 +129,9 @@ def _quantities(ax: "Axes", q: FloatArray) -> None:
         shade = COLOURS[market % len(COLOURS)]
         ax.bar(np.arange(N), q[:, market], bottom=bottom, color=shade, label=f"market {market}")
         bottom += q[:, market]
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    whole(ax)
     ax.set_xlabel("firm")
     ax.set_ylabel("quantity")
     ax.set_title(f"{q.sum():.4g} in all", loc="left", fontsize=11)
     if 1 < M <= MOST_NAMED:
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+        beside(ax)

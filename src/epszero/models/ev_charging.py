@@ -18,7 +18,19 @@ import numpy as np
 import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
 from epszero.models._inputs import FloatArray, count, each, numbers, refuse
-from epszero.models._pictures import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, figure, sample_rows, strategies_of, tidy
+from epszero.models._pictures import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    SPREAD,
+    beside,
+    figure,
+    sample_rows,
+    strategies_of,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +75,8 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
 @functools.lru_cache(maxsize=128)
 def _cost(reference: tuple[float, ...], weight: bytes, axes: int) -> Any:
     """The cost of a vehicle. One function per setting: games that differ in their fleets share compiled programs."""
-    target, P = np.array(reference), np.frombuffer(weight)
-    P = P if axes == 1 else P.reshape(len(target), -1)
+    target = np.array(reference)
+    P = np.frombuffer(weight).reshape([len(target)] * axes)
 
     def cost(own: Any, average: Any, price: Any, car: Fleet) -> Any:
         off = average - target
@@ -122,12 +134,14 @@ def _draw(
     _spread(axes[0], x, BLUE, "average", "of the vehicles")
     axes[0].stairs(reference, color="black", linestyle="--", baseline=None, label="reference")
     if capacity is not None:
-        axes[0].stairs(capacity / vehicles, color=RED, linewidth=1.6, baseline=None, label="capacity / vehicles")
+        axes[0].stairs(
+            capacity / vehicles, color=RED, linewidth=2.0, linestyle=":", baseline=None, label="capacity / vehicles"
+        )
         axes[2].bar(np.arange(hours) + 0.5, solution.multipliers, width=0.9, color=PURPLE)
         axes[2].set_ylabel("price of the capacity\n(€/kWh)")
     axes[0].set_ylabel("demand per vehicle\n(kWh per hour)")
+    axes[0].set_ylim(bottom=0.0)
     axes[0].set_title(f"{vehicles:,} vehicles, {x.sum():,.4g} kWh", loc="left", fontsize=11)
-    assert prices is not None  # the cost takes a price
     _spread(axes[1], prices, ORANGE, "mean", f"of {len(prices):,} samples")
     axes[1].axhline(0.0, color=GREY, linewidth=0.8)
     axes[1].set_ylabel("energy price\n(€/kWh)")
@@ -137,7 +151,7 @@ def _draw(
     axes[-1].set_xlim(0, hours)
     axes[-1].set_xlabel("time of day")
     for ax in axes[:2]:
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+        beside(ax)
     tidy(*axes)
     return sheet
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import epszero as ez
-from epszero.models._inputs import FloatArray, count, numbers, refuse
-from epszero.models._pictures import BLUE, ORANGE, figure, sample_rows, strategies_of, tidy
+from epszero.models._inputs import FloatArray, count, number, numbers, refuse
+from epszero.models._pictures import BLUE, ORANGE, figure, sample_rows, strategies_of, tidy, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,34 +22,40 @@ if TYPE_CHECKING:
 Shape = tuple[int, int]
 
 
-def zero_sum(matrix: Any = None, shape: Shape | None = None) -> ez.Game:
+def zero_sum(matrix: Any = None, shape: Shape | None = None, *, norm: float | None = None) -> ez.Game:
     """Player 0 pays xᵀAy to player 1; x and y are probabilities over the rows and the columns of A.
 
     `matrix`: A, where it is known; the game is then solved without samples. Without it, `shape=(m, n)`, and each
     sample is a matrix: a row of m·n numbers (row after row of A), or an m × n array by `ez.Samples.from_arrays`.
 
     Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
-    forward-backward-forward by itself. Without it, name that method, or let `ez.solve` find out.
+    forward-backward-forward by itself. For samples pass `norm`, a bound on ‖A‖₂ of every matrix that can occur, or
+    else name the method: `ez.solve(game, samples, ez.ForwardBackwardForward())`.
     `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them.
     """
     if matrix is None:
         if shape is None:
             refuse("matrix, shape", "neither is given", "Pass matrix=A, or shape=(m, n) for matrices from samples")
         m, n = _shape(shape)
-        cost, declared, A = _uncertain(m, n), None, None
-        costs: list[Any] = [ez.oracles.Affine(cost), ez.oracles.Affine(_negative(cost))]
-    else:
-        A = numbers("matrix", matrix)
-        if A.ndim != 2:
-            refuse("matrix", f"must have rows and columns, but its shape is {A.shape}", "Pass a list of rows")
-        if shape is not None and _shape(shape) != A.shape:
-            refuse("shape", f"is {tuple(shape)}, but the matrix is {A.shape[0]} × {A.shape[1]}", "Leave shape out")
-        m, n = A.shape
-        norm = float(np.linalg.norm(A, 2))
-        declared = ez.declare(kappa=norm) if norm > 0 else None
-        costs = [lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])]
-    simplices = [ez.sets.Simplex(dim=m), ez.sets.Simplex(dim=n)]
-    return ez.Game(costs, simplices, declared=declared, picture=functools.partial(_draw, matrix=A, shape=(m, n)))
+        pays = _uncertain(m, n)
+        declared = None if norm is None else ez.declare(kappa=number("norm", norm, above=0.0))
+        return _game([ez.oracles.Affine(pays), ez.oracles.Affine(_negative(pays))], (m, n), None, declared)
+    if norm is not None:
+        refuse("norm", "is computed where the matrix is known", "Leave it out")
+    A = numbers("matrix", matrix)
+    if A.ndim != 2:
+        refuse("matrix", f"must have rows and columns, but its shape is {A.shape}", "Pass a list of rows")
+    m, n = A.shape
+    if shape is not None and _shape(shape) != (m, n):
+        refuse("shape", f"is {tuple(shape)}, but the matrix is {m} × {n}", "Leave shape out")
+    kappa = float(np.linalg.norm(A, 2))
+    declared = ez.declare(kappa=kappa) if kappa > 0 else None
+    return _game([lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])], (m, n), A, declared)
+
+
+def _game(costs: list[Any], shape: Shape, matrix: FloatArray | None, declared: Any) -> ez.Game:
+    simplices = [ez.sets.Simplex(dim=n) for n in shape]
+    return ez.Game(costs, simplices, declared=declared, picture=functools.partial(_draw, matrix=matrix, shape=shape))
 
 
 @functools.lru_cache(maxsize=128)
@@ -73,8 +79,10 @@ def _draw(
     matrix: FloatArray | None, shape: Shape,
 ) -> "Figure":  # fmt: skip
     x, y = strategies_of(solution, [(shape[0],), (shape[1],)])
-    seen = sample_rows(solution, shape[0] * shape[1])
-    A = seen.mean(axis=0).reshape(shape) if matrix is None and seen is not None else np.asarray(matrix)
+    whose = ""
+    if matrix is None:
+        seen = sample_rows(solution, shape[0] * shape[1])
+        matrix, whose = seen.mean(axis=0).reshape(shape), f" under the mean of {len(seen):,} matrices"
     sheet = figure(8.0, 3.4)
     axes = sheet.subplots(1, 2, sharey=True)
     sides = (("player 0, who pays", "row", rows, x, BLUE), ("player 1, who gets", "column", columns, y, ORANGE))
@@ -87,10 +95,9 @@ def _draw(
         if names is not None:
             ax.set_xticks(np.arange(len(strategy)), names)
         else:
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            whole(ax)
     axes[0].set_ylabel("probability")
     axes[0].set_ylim(0.0, 1.0)
-    mean = "" if matrix is not None else f" (mean of {0 if seen is None else len(seen):,} matrices)"
-    sheet.suptitle(f"value {x @ A @ y:.4g}{mean}", fontsize=11)
+    sheet.suptitle(f"value {x @ matrix @ y:.4g}{whose}", fontsize=11)
     tidy(*axes)
     return sheet

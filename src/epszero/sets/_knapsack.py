@@ -2,8 +2,8 @@
 
 φ(λ) = wᵀ clip(v + λw, lower, upper) is continuous, piecewise linear and nondecreasing, so Newton's method with a
 bracket lands on the right linear piece, and the step taken there is exact. A Newton step that leaves the bracket is
-replaced by its middle; on a flat piece with an open bracket λ moves by gap/Σw², which is never too far, and then by
-eight times as much at each pass. Typically 1 to 4 passes.
+replaced by its middle; on a flat piece with an open bracket λ goes where it would be without the bounds, or moves by
+gap/Σw², which is never too far, and then by eight times as much at each pass. Typically 1 to 4 passes.
 Source: Cominetti, Mascarenhas & Silva, "A Newton's method for the continuous quadratic knapsack problem",
 Math. Prog. Comp. 6 (2014). Assumes that the target is attainable; then the answer is exact to rounding.
 
@@ -41,19 +41,23 @@ def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, at_leas
     total, slope = _total_and_slope(y, w, lo, hi)
     target = jnp.clip(total, at_least, at_most)
     rounding = 4 * jnp.finfo(y.dtype).eps * (jnp.abs(target) + jnp.abs(total))
+    lost = 2 * jnp.finfo(y.dtype).eps  # of λw_j, in every entry that is not clipped: more than that cannot be asked for
     steepest = jnp.sum(w**2, axis=0)
+    level = (target - _sum(operator.mul, w, y)) / steepest  # λ, were there no bounds
 
     def refine(search: _Search) -> _Search:
         at, gap = search.multiplier, search.gap
         low, high = jnp.where(gap > 0, at, search.low), jnp.where(gap < 0, at, search.high)
         newton = at + gap / search.slope  # NaN or infinite on a flat piece
         middle = 0.5 * (low + high)
-        elsewhere = jnp.where(jnp.isfinite(middle), middle, at + gap / steepest * 8.0**search.passes)
+        further = at + gap / steepest * 8.0**search.passes
+        further = jnp.where((search.passes == 0) & (level > low) & (level < high), level, further)
+        elsewhere = jnp.where(jnp.isfinite(middle), middle, further)
         proposal = jnp.where((newton > low) & (newton < high), newton, elsewhere)
         stay = search.done | (proposal == at)
         at = jnp.where(stay, at, proposal)
         total, slope = _total_and_slope(y, w, lo, hi, at)
-        done = stay | ~(jnp.abs(target - total) > rounding)
+        done = stay | ~(jnp.abs(target - total) > rounding + lost * jnp.abs(at) * slope)
         return _Search(at, target - total, slope, low, high, done, search.passes + 1.0)
 
     infinite = jnp.full(target.shape, jnp.inf, y.dtype)
