@@ -27,7 +27,7 @@ types: $(VENV)/.ready
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
 
 demo: $(VENV)/.ready
-	$(BIN)/python examples/one_car.py
+	$(BIN)/python examples/charging_game.py
 
 bench: $(VENV)/.tools
 	$(BIN)/python -m benchmarks

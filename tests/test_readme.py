@@ -12,7 +12,12 @@ def test_the_readme_runs(capsys):
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL):
         exec(compile(block, "README.md", "exec"), names)  # our own text
-    first, second = capsys.readouterr().out.splitlines()
+    check, *multipliers, first, second = capsys.readouterr().out.splitlines()
+    assert re.match(r"the largest saving of 20 agents, each deviating alone, is \S+; for convex costs", check)
+    assert float(re.findall(r"is (\S+);", check)[0]) < 1e-9
+    assert "[" in multipliers[0]
+    assert names["shared"].multipliers.max() > 0
+    assert (names["shared"].x.sum(axis=0) < 22 + 1e-6).all()
     assert re.match(r"converged at iteration \d+, residual \S+ \(forward-backward, step by backtracking\)\.", first)
     assert re.match(r"x in the domain, z in A\(x\) up to \S+, residual \S+", second)
     assert names["plan"].status is ez.Status.CONVERGED

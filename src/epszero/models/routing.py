@@ -54,7 +54,7 @@ def routing(
     flows = [
         ez.sets.Simplex(total=demand, dim=len(own)) for (_, _, demand), own in zip(net.trips, net.paths, strict=True)
     ]
-    return ez.Game(costs, flows, pseudogradient=_pg(net), picture=_Map(net, places(net, positions)))
+    return ez.Game(costs, flows, picture=_Map(net, places(net, positions)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +146,3 @@ def _own_time(net: Network, i: int) -> Any:
 
 def _without_delay(cost: Any) -> Any:
     return lambda x: cost(x, 0.0)
-
-
-def _pg(net):
-    cuts = np.cumsum([len(p) for p in net.paths])[:-1]
-    def F(x):
-        return list(jnp.split(net.uses.T @ net.times(net.uses @ jnp.concatenate(x)), cuts))
-    return F

@@ -9,9 +9,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from epszero._checks import refuse
 from epszero._pytree import Node
-from epszero._types import PyTree
+from epszero._types import Array, PyTree
 
 
 class Opaque:
@@ -38,6 +41,9 @@ class OwnData(list[Any]):
     """One data set (or one sample) per agent, told apart from a data set that happens to be a list."""
 
 
+jax.tree_util.register_pytree_node(OwnData, lambda data: (list(data), None), lambda _, parts: OwnData(parts))
+
+
 class Oracle(Node):
     """O(x, ξ), or B(x) where nothing is uncertain."""
 
@@ -60,10 +66,10 @@ class Oracle(Node):
     def __call__(self, x: PyTree, xi: PyTree) -> PyTree:
         """O(x, ξ) for one ξ."""
 
-    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         """How far O(x, ·) is from being as affine as it claims, between two samples and relative to its size."""
         del x, xi, other
-        return 0.0
+        return jnp.asarray(0.0)
 
     @abstractmethod
     def average(self, data: PyTree, x: PyTree) -> Average:

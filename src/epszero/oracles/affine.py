@@ -16,7 +16,7 @@ import numpy as np
 
 from epszero._checks import known_arguments, refuse
 from epszero._points import norm
-from epszero._types import PyTree
+from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Opaque, Oracle
 from epszero.oracles.general import SampleMean, chunk_size
 
@@ -52,7 +52,7 @@ class AffineInFeatures(Oracle):
     def average(self, data: PyTree, x: PyTree) -> Average:
         return FeatureMean(self.joint, feature_mean(self.features, data))
 
-    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         return bend_between(lambda f: self.joint(x, f), self.features((), xi), self.features((), other))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
@@ -76,12 +76,12 @@ def Affine(f: Callable[..., Any], phi: Callable[..., Any] | None = None) -> Affi
     return _joint_oracle(f, _features(phi), "affine in features")
 
 
-def bend_between(value: Callable[[PyTree], PyTree], f: PyTree, g: PyTree) -> float:
+def bend_between(value: Callable[[PyTree], PyTree], f: PyTree, g: PyTree) -> Array:
     """How far `value` is, halfway between two features, from the mean of its values there, relative to their size."""
     middle = value(jax.tree.map(lambda a, b: 0.5 * (a + b), f, g))
     ends = value(f), value(g)
     gap = jax.tree.map(lambda m, a, b: m - 0.5 * (a + b), middle, *ends)
-    return float(norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300))
+    return norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300)
 
 
 def feature_mean(features: Opaque, data: PyTree) -> PyTree:

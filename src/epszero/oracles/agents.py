@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import on_device
-from epszero._types import PyTree
+from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Opaque, Oracle, OwnData
 from epszero.oracles.affine import FeatureMean, bend_between, feature_mean
 from epszero.oracles.exact import Known
@@ -76,9 +76,9 @@ class Agents(Oracle):
             every, data = _weighted(self.gradient), _padded(data)
         return WithParameters(SampleMean(every, data, chunk_size(every, data, point)), self.parameters)
 
-    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         if self.features is None:
-            return 0.0
+            return jnp.asarray(0.0)
         each = self.private or isinstance(xi, OwnData)
         return bend_between(lambda f: self._at(x, f, each), self._seen(xi), self._seen(other))
 

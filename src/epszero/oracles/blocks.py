@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
-from epszero._types import PyTree
+from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Opaque, Oracle, OwnData
 from epszero.oracles.general import General, SampleMean, chunk_size
 
@@ -53,8 +54,9 @@ class Blocks(Oracle):
         parts = [part.average(own, x) for part, own in zip(self.leaves, self.own(data), strict=True)]
         return BlockMean(self._nested(parts))
 
-    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> float:
-        return max(part.bend(x, *own) for part, *own in zip(self.leaves, self.own(xi), self.own(other), strict=True))
+    def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
+        pairs = zip(self.leaves, self.own(xi), self.own(other), strict=True)
+        return jnp.max(jnp.stack([part.bend(x, *own) for part, *own in pairs]))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
         return Blocks(jax.tree.map(lambda part: part.transformed(by), self.parts, is_leaf=_is_oracle))

@@ -67,7 +67,7 @@ class Coupled(Oracle):
     def average(self, data: PyTree, x: PrimalDual) -> "CoupledMean":
         return CoupledMean(self.base.average(data, x.x), self.coupling)
 
-    def bend(self, x: PrimalDual, xi: PyTree, other: PyTree) -> float:
+    def bend(self, x: PrimalDual, xi: PyTree, other: PyTree) -> Array:
         return self.base.bend(x.x, xi, other)
 
 

@@ -49,10 +49,9 @@ class EquilibriumCheck:
         return float(self.saving.max())
 
     def __str__(self) -> str:
-        worst = int(np.argmax(self.saving))
         text = (
-            f"no agent of {len(self.agents)} looked at saves more than {max(self.largest, 0.0):.3g} by deviating alone "
-            f"(agent {self.agents[worst]}); bound for all {len(self.at_most)}: {self.at_most.max():.3g}"
+            f"the largest saving of {len(self.agents)} agents, each deviating alone, is {max(self.largest, 0.0):.3g}; "
+            f"for convex costs none of {len(self.at_most)} saves more than {max(self.at_most.max(), 0.0):.3g}"
         )
         if self.multipliers is not None:
             text += (

@@ -3,13 +3,14 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import InputError, refuse
 from epszero._points import norm, shapes, subtract
-from epszero._types import PyTree
+from epszero._types import Array, PyTree
 from epszero.oracles import Average, Oracle, OwnData, PrimalDual
 from epszero.problems import Problem
 from epszero.samples import Samples
@@ -118,7 +119,7 @@ def _refuse_bent(problem: Problem, samples: Samples | list[Samples] | None, x: P
     if samples is None:
         return
     first, last = (_sample(samples, i) for i in (0, -1))
-    bends = [problem.oracle.bend(point, first, last) for point in _two_points(x)]
+    bends = [float(_bend(problem.oracle, point, first, last)) for point in _two_points(x)]
     bend = max(bend if bend > 0 else 0.0 for bend in bends)
     if bend > 1e-9:
         refuse(
@@ -127,6 +128,11 @@ def _refuse_bent(problem: Problem, samples: Samples | list[Samples] | None, x: P
             "of its size",
             "Make it affine in the features, or pass the plain function of x and a sample",
         )
+
+
+@eqx.filter_jit
+def _bend(oracle: Oracle, x: PyTree, xi: PyTree, other: PyTree) -> Array:
+    return oracle.bend(x, xi, other)
 
 
 def _sample(samples: Samples | list[Samples], i: int) -> PyTree:
