@@ -35,10 +35,17 @@ def best_of(runs: int, call: Callable[[], Any]) -> float:
     return min(times)
 
 
+def timed(call: Callable[[], Any]) -> float:
+    """Seconds of one call, without a first one that warms up."""
+    started = perf_counter()
+    call()
+    return perf_counter() - started
+
+
 def shown(value: float, unit: str) -> str:
     """With a prefix that suits."""
     if unit != "s":
-        return f"{value:.3g} {unit}"
+        return f"{value:.3g} {unit}".rstrip()
     for name, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size:
             return f"{value / size:.3g} {name}"

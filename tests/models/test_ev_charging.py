@@ -1,32 +1,28 @@
 """The charging game against its potential, minimised by a conic solver; its fleets; its picture."""
 
 import io
+from typing import Any
 
 import cvxpy as cp
+import jax
 import numpy as np
 import polars as pl
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 
 import epszero as ez
 
-N, T = 6, 5
-SHAPE = np.array([0.9, 1.2, 1.0, 0.7, 1.1])
-PRICES = ez.Samples(0.1 * SHAPE + np.random.default_rng(3).normal(0, 0.02, size=(200, T)))
-CAPACITY = np.array([6.0, 6.0, 9.0, 12.0, 7.0])
-P = np.eye(T) + 0.4 * np.eye(T, k=1) + 0.4 * np.eye(T, k=-1)
+P = np.eye(14) + 0.4 * np.eye(14, k=1) + 0.4 * np.eye(14, k=-1)
 
 
-def small(**options):
-    return ez.models.ev_charging(N, T, seed=4, need=(4.0, 7.0), reference=SHAPE, **options)
-
-
-def equilibrium_by_potential(fleet, weight, capacity=None):
+def equilibrium_by_potential(solution, capacity=None):
     """Schedules and multipliers from one quadratic programme: the sum of own terms plus the common one."""
-    x = cp.Variable((N, T))
+    fleet = solution.problem.parameters
+    x = cp.Variable(solution.x.shape)
     own = fleet.wear @ cp.sum(cp.square(x), axis=1) + fleet.fee @ cp.sum(x, axis=1)
-    energy = cp.sum(x @ PRICES.values.mean(axis=0))
-    common = cp.quad_form(cp.sum(x, axis=0) / N - SHAPE, weight)
+    energy = cp.sum(x @ solution.samples.values.mean(axis=0))
+    common = cp.sum_squares(cp.sum(x, axis=0) / len(fleet.need) - 1.0)
     limits = [x >= 0, x <= fleet.cap[:, None], cp.sum(x, axis=1) >= fleet.need]
     shared = [] if capacity is None else [cp.sum(x, axis=0) <= capacity]
     cp.Problem(cp.Minimize(own + energy + common), limits + shared).solve(
@@ -36,46 +32,55 @@ def equilibrium_by_potential(fleet, weight, capacity=None):
 
 
 @pytest.fixture(scope="module")
-def solution():
-    return ez.solve(small(weight=0.7), PRICES, tol=1e-11)
+def page(example):
+    return example("Electric vehicles")
 
 
 @pytest.fixture(scope="module")
-def crowded():
-    return ez.solve(small(weight=P, capacity=CAPACITY), PRICES, tol=1e-11)
+def solution(page):
+    return page["solution"]
+
+
+@pytest.fixture(scope="module")
+def crowded(page):
+    return page["plan"]
 
 
 def test_the_equilibrium_minimises_the_potential(solution):
-    x, _ = equilibrium_by_potential(solution.problem.parameters, 0.7 * np.eye(T))
-    np.testing.assert_allclose(solution.x, x, atol=1e-6)
+    np.testing.assert_allclose(solution.x, equilibrium_by_potential(solution)[0], atol=1e-6)
     assert solution.check_equilibrium().largest <= 1e-8
 
 
 def test_with_a_capacity_the_multipliers_agree_too(crowded):
-    x, multipliers = equilibrium_by_potential(crowded.problem.parameters, P, CAPACITY)
+    x, multipliers = equilibrium_by_potential(crowded, capacity=3.3)
     np.testing.assert_allclose(crowded.x, x, atol=1e-6)
     np.testing.assert_allclose(crowded.multipliers, multipliers, atol=1e-6)
     assert (crowded.multipliers > 1e-3).any()  # it binds
     assert (crowded.multipliers < 1e-9).any()
 
 
-def test_the_cost_is_the_formula(solution):
-    fleet, x, price = solution.problem.parameters, solution.x, PRICES.values[0]
-    average = x.mean(axis=0)
-    car = type(fleet)(*(column[2] for column in fleet))
-    by_hand = car.wear * np.sum(x[2] ** 2) + car.fee * x[2].sum() + price @ x[2] + 0.7 * np.sum((average - SHAPE) ** 2)
-    assert float(solution.problem.cost(x[2], average, price, car)) == pytest.approx(by_hand, rel=1e-5)  # float32 here
+@pytest.mark.parametrize(("weight", "matrix"), [(0.7, 0.7 * np.eye(14)), (range(14), np.diag(range(14))), (P, P)])
+def test_the_cost_is_the_formula(weight, matrix):
+    rng = np.random.default_rng(0)
+    own, average, price, reference = rng.uniform(0, 2, size=(4, 14))
+    game = ez.models.ev_charging(3, weight=list(weight) if isinstance(weight, range) else weight, reference=reference)
+    car = ez.models.Fleet(wear=0.3, fee=0.2, need=5.0, cap=2.0)
+    off = average - reference
+    by_hand = 0.3 * own @ own + 0.2 * own.sum() + price @ own + off @ matrix @ off
+    with jax.enable_x64(True):
+        assert float(game.cost(own, average, price, car)) == pytest.approx(by_hand, rel=1e-13)
 
 
 def test_the_defaults_are_table_one():
     game = ez.models.ev_charging()
     fleet = game.parameters
     assert game.agents == 20
-    assert game.start().shape == (20, 14)
     for column, low, high in ((fleet.wear, 0.002, 0.008), (fleet.fee, 0.02, 0.075), (fleet.need, 12, 18)):
         assert ((low <= column) & (column <= high)).all()
         assert np.ptp(column) > 0.5 * (high - low)
     assert (fleet.cap == 2.5).all()
+    with pytest.raises(ez.InputError, match="14 hours at 2.5 kWh give 35"):
+        ez.models.ev_charging(need=35.1)
 
 
 def test_the_same_seed_gives_the_same_fleet():
@@ -93,7 +98,7 @@ def test_what_is_given_does_not_change_what_is_drawn():
 
 
 def test_a_fleet_survives_a_csv_file(tmp_path):
-    fleet = ez.models.ev_charging(7, seed=5).parameters
+    fleet = ez.models.ev_charging(20, seed=5).parameters
     pl.DataFrame(fleet._asdict()).write_csv(tmp_path / "fleet.csv")
     for source in (tmp_path / "fleet.csv", str(tmp_path / "fleet.csv")):
         back = ez.models.ev_charging(fleet=source, seed=99).parameters
@@ -113,12 +118,13 @@ def test_columns_that_a_fleet_lacks_are_drawn(kind):
 def test_feasible_to_the_last_kilowatt_hour():
     fleet = {"need": [4.0, 2.0], "cap": [2.0, 1.0]}  # both charge all the time
     ez.models.ev_charging(hours=2, fleet=fleet, capacity=3.0)
-    with pytest.raises(ez.InputError, match="^capacity: in the 1 hours that have the least, it is 2.9 kWh"):
+    with pytest.raises(ez.InputError, match="^capacity: in the hour that has the least it is 2.9 kWh"):
         ez.models.ev_charging(hours=2, fleet=fleet, capacity=[3.1, 2.9])
 
 
-def test_games_that_differ_in_numbers_share_the_cost():
-    assert small(weight=0.7).cost is ez.models.ev_charging(N, T, weight=[0.7] * T, reference=SHAPE.tolist()).cost
+def steps(ax) -> list[Any]:
+    """What was drawn hour by hour, in that order."""
+    return [patch.get_data() for patch in ax.patches if isinstance(patch, StepPatch)]
 
 
 def test_the_picture_shows_demand_and_prices(solution):
@@ -128,18 +134,18 @@ def test_the_picture_shows_demand_and_prices(solution):
     assert "kWh" in demand.get_ylabel()
     assert "€/kWh" in price.get_ylabel()
     assert price.get_xlabel() == "time of day"
-    assert [label.get_text() for label in price.get_xticklabels()] == [f"{h}:00" for h in range(T + 1)]
-    for ax, rows in ((demand, solution.x), (price, PRICES.values)):
-        band, middle = (patch.get_data() for patch in ax.patches[:2])
+    assert [label.get_text() for label in price.get_xticklabels()] == [f"{h}:00" for h in range(0, 15, 2)]
+    for ax, rows in ((demand, solution.x), (price, solution.samples.values)):
+        band, middle = steps(ax)[:2]
         np.testing.assert_allclose(middle.values, rows.mean(axis=0))
         np.testing.assert_allclose([band.baseline, band.values], np.percentile(rows, (10, 90), axis=0))
-    np.testing.assert_allclose(demand.patches[2].get_data().values, SHAPE)
+    np.testing.assert_allclose(steps(demand)[2].values, np.ones(14))
     figure.savefig(io.BytesIO())
 
 
 def test_the_picture_shows_the_capacity_and_its_price(crowded):
-    demand, _, scarcity = crowded.problem.plot(crowded, first_hour=22).axes
-    np.testing.assert_allclose(demand.patches[3].get_data().values, CAPACITY / N)
+    demand, _, scarcity = crowded.problem.plot(crowded, first_hour=20).axes
+    np.testing.assert_allclose(steps(demand)[3].values, np.full(14, 3.3 / 3))
     np.testing.assert_allclose([bar.get_height() for bar in scarcity.patches], crowded.multipliers)
     assert "€/kWh" in scarcity.get_ylabel()
-    assert [label.get_text() for label in scarcity.get_xticklabels()][:3] == ["22:00", "23:00", "0:00"]
+    assert [label.get_text() for label in scarcity.get_xticklabels()][:3] == ["20:00", "22:00", "0:00"]

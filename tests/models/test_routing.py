@@ -14,8 +14,10 @@ DELAYS = ez.Samples(np.random.default_rng(2).exponential(2.0, size=(50, 5)))
 
 
 @pytest.fixture(scope="module")
-def bridge():
-    return ez.solve(ez.models.routing(BRAESS, [("s", "t", 6.0)]), x0=[[6.0, 0.0, 0.0]])
+def bridge(example):
+    page = example("Traffic")
+    assert page["traffic"].path_times[0] == pytest.approx(92.0)
+    return ez.solve(page["game"], x0=[[6.0, 0.0, 0.0]])  # page's own start is the equilibrium
 
 
 def test_braess_with_the_bridge(bridge):
@@ -39,12 +41,10 @@ def test_braess_without_the_bridge():
 
 
 def test_pigou():
-    """All take the road that fills; a single owner of all traffic would send half of it there."""
+    """All take the road that fills."""
     traffic = ez.models.traffic(ez.solve(ez.models.routing(PIGOU, [("s", "t", 1.0)])))
     np.testing.assert_allclose(traffic.flows, [0.0, 1.0], atol=1e-7)
-    owned = ez.models.traffic(ez.solve(ez.models.routing(PIGOU, [("s", "t", 1.0)], atomic=True), x0=[[1.0, 0.0]]))
-    np.testing.assert_allclose(owned.flows, [0.5, 0.5], atol=1e-7)
-    assert owned.gap == pytest.approx(1 - 0.5 / 0.75)
+    assert traffic.gap == pytest.approx(0.0, abs=1e-7)
 
 
 def test_two_owners_of_traffic():
@@ -54,19 +54,17 @@ def test_two_owners_of_traffic():
     assert solution.check_equilibrium().largest <= 1e-8
 
 
-def test_uncertain_delays():
-    traffic = ez.models.traffic(ez.solve(ez.models.routing(BRAESS, [("s", "t", 6.0)], uncertain=True), DELAYS))
+def test_uncertain_delays_and_a_path_that_was_left_out():
+    game = ez.models.routing(BRAESS, [("s", "t", 6.0)], uncertain=True, most_paths=2)
+    traffic = ez.models.traffic(ez.solve(game, DELAYS))
     delay = DELAYS.values.mean(axis=0)
     by_hand = [edge[2] + edge[3] * flow for edge, flow in zip(BRAESS, traffic.flows, strict=True)] + delay
     np.testing.assert_allclose(traffic.times, by_hand)
     np.testing.assert_allclose(traffic.path_times[0], traffic.path_times[0].mean(), atol=1e-6)
     assert (traffic.path_flows[0] > 0.1).all()
-
-
-def test_a_path_that_was_left_out_is_missed():
-    traffic = ez.models.traffic(ez.solve(ez.models.routing(BRAESS, [("s", "t", 6.0)], most_paths=1)))
-    assert traffic.paths == (((0, 4, 3),),)
-    assert traffic.gap > 0.1
+    left_out = traffic.times[[1, 3]].sum()  # by b
+    assert traffic.gap == pytest.approx(1 - left_out / traffic.path_times[0][0])
+    assert traffic.gap > 0.01
 
 
 def test_paths_are_simple_complete_and_in_order():
@@ -84,7 +82,7 @@ def test_paths_are_simple_complete_and_in_order():
     there = {(a, b) for a, b, _ in edges}
     wanted = {walk for walk in between if all(step in there for step in itertools.pairwise(walk))}
     assert {(0, *(edges[i][1] for i in path)) for path in paths} == wanted
-    assert len(paths) == len(wanted) > 10
+    assert len(paths) == len(wanted) >= 10
     few = ez.models.routing(edges, [(0, 5, 1.0)], most_paths=5).picture.network.paths[0]
     assert few == paths[:5]
 

@@ -73,7 +73,9 @@ def network(edges: Any, trips: Any, most_paths: int) -> Network:
             refuse(f"trips[{i}]", f"no path leads from {origin!r} to {destination!r}", "Add edges, or drop the trip")
         paths.append(found)
     free, slope, power = (np.array([edge[field] for edge in roads]) for field in (2, 3, 4))
-    return Network(roads, wanted, tuple(paths), free, slope, power, _incidence(len(roads), [path for own in paths for path in own]))
+    return Network(
+        roads, wanted, tuple(paths), free, slope, power, _incidence(len(roads), [path for own in paths for path in own])
+    )
 
 
 def distances(edges: Sequence[Edge], times: Any, destination: Node) -> dict[Node, float]:

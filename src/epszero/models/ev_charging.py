@@ -116,7 +116,8 @@ def _refuse_impossible(cars: Fleet, hours: int, capacity: FloatArray | None) -> 
     for k in range(1, hours + 1):  # what cannot be charged outside the k hours with the least capacity
         left = float(np.maximum(cars.need - (hours - k) * cars.cap, 0.0).sum())
         if left > scarce[k - 1] * (1 + 1e-12):
-            refuse("capacity", f"in the {k} hours that have the least, it is {scarce[k - 1]:g} kWh, but vehicles must "
+            when = "hour that has" if k == 1 else f"{k} hours that have"
+            refuse("capacity", f"in the {when} the least it is {scarce[k - 1]:g} kWh, but vehicles must "
                    f"draw {left:g} kWh then", "Raise it, or lower need")  # fmt: skip
 
 

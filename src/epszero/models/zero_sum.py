@@ -98,6 +98,8 @@ def _draw(
             whole(ax)
     axes[0].set_ylabel("probability")
     axes[0].set_ylim(0.0, 1.0)
-    sheet.suptitle(f"value {x @ matrix @ y:.4g}{whose}", fontsize=11)
+    value = float(x @ matrix @ y)
+    value = 0.0 if abs(value) < 1e-9 * np.abs(matrix).max() else value  # rounding
+    sheet.suptitle(f"value {value:.4g}{whose}", fontsize=11)
     tidy(*axes)
     return sheet

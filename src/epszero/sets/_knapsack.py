@@ -2,8 +2,9 @@
 
 φ(λ) = wᵀ clip(v + λw, lower, upper) is continuous, piecewise linear and nondecreasing, so Newton's method with a
 bracket lands on the right linear piece, and the step taken there is exact. A Newton step that leaves the bracket is
-replaced by its middle; on a flat piece with an open bracket λ goes where it would be without the bounds, or moves by
-gap/Σw², which is never too far, and then by eight times as much at each pass. Typically 1 to 4 passes.
+replaced by its middle; on a flat piece with an open bracket λ moves by gap/Σw², which is never too far, and then by
+eight times as much at each pass. Where most entries are clipped at first, λ starts where it would be without the
+bounds. Typically 1 to 4 passes.
 Source: Cominetti, Mascarenhas & Silva, "A Newton's method for the continuous quadratic knapsack problem",
 Math. Prog. Comp. 6 (2014). Assumes that the target is attainable; then the answer is exact to rounding.
 
@@ -50,10 +51,10 @@ def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, at_leas
         low, high = jnp.where(gap > 0, at, search.low), jnp.where(gap < 0, at, search.high)
         newton = at + gap / search.slope  # NaN or infinite on a flat piece
         middle = 0.5 * (low + high)
-        further = at + gap / steepest * 8.0**search.passes
-        further = jnp.where((search.passes == 0) & (level > low) & (level < high), level, further)
-        elsewhere = jnp.where(jnp.isfinite(middle), middle, further)
+        elsewhere = jnp.where(jnp.isfinite(middle), middle, at + gap / steepest * 8.0**search.passes)
         proposal = jnp.where((newton > low) & (newton < high), newton, elsewhere)
+        clipped = (search.passes == 0) & (3 * search.slope < steepest) & (level > low) & (level < high)
+        proposal = jnp.where(clipped, level, proposal)
         stay = search.done | (proposal == at)
         at = jnp.where(stay, at, proposal)
         total, slope = _total_and_slope(y, w, lo, hi, at)
