@@ -30,7 +30,7 @@ def zero_sum(matrix: Any = None, shape: Shape | None = None, *, norm: float | No
 
     Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
     forward-backward-forward by itself. For samples pass `norm`, a bound on ‖A‖₂ of every matrix that can occur, or
-    else name the method: `ez.solve(game, samples, ez.ForwardBackwardForward())`.
+    else name the method, `ez.solve(game, samples, ez.ForwardBackwardForward())`: forward-backward is tried in vain first.
     `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them.
     """
     if matrix is None:
