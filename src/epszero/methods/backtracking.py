@@ -5,8 +5,9 @@ Forward-backward accepts a step γ from x to p when B̂ looks cocoercive enough 
 Claim. With γ constant, no relaxation and the test passed, ‖d_{k+1}‖² ≤ ‖d_k‖² − γ²(1/ν − 1)‖ΔB_k‖²: as J_{γA} is
 nonexpansive, ‖d_{k+1}‖ ≤ ‖d_k − γΔB_k‖, and the square expands to ‖d_k‖² − 2γ⟨ΔB_k, d_k⟩ + γ²‖ΔB_k‖². So steps shrink,
 linearly when B̂ is strongly monotone. If B̂ is θ-cocoercive the test passes for every γ ≤ 2νθ, so γ is cut finitely
-often. An operator that is not cocoercive (a rotation) drives γ to 0: the method then says that it is stuck, instead of
-pretending.
+often. An operator that is not cocoercive (a rotation) drives γ to 0, far below 1/L with L the steepest slope seen so
+far. Once γL < 1e-3 the method says that it is stuck, instead of pretending: θκ is then so small that forward-backward
+would need some 10⁶ iterations, where forward-backward-forward needs 10³.
 
 Forward-backward-forward and extragradient ask less, that B̂ is Lipschitz along the step: γ‖ΔB‖ ≤ ν‖d‖. Each iteration
 then brings x nearer to every zero, by (1 − ν²)‖d‖² in squares, whatever the other steps were (Tseng 2000, Thm 3.4).
@@ -24,7 +25,8 @@ from epszero._points import inner, norm, subtract
 from epszero._types import Array, PyTree
 
 NU = 0.9
-ACROSS = 1e-6  # a cosine of (ΔB, d) below this, five cuts on end, means that no step will do
+SHORTEST = 1e-3  # γL below this means that B̂ is not cocoercive, or so little that another method is better
+SIGNIFICANT = 1e-7  # a relative change of B̂ from which a slope can be read
 MOST_CUTS = 400  # from the largest float to the smallest
 ROUNDING = 1e-11  # a relative change of B̂ this small is mostly rounding: no slope can be read off it
 
@@ -35,6 +37,7 @@ class Pace(NamedTuple):
     step: Array  # to be tried next
     used: Array  # accepted last
     cuts: Array  # attempts that failed since then
+    steepest: Array  # L, the steepest slope of B̂ seen so far
     calm: Array  # iterations on end that would have allowed a much longer step
     patience: Array  # how many of these are needed to lengthen it
 
@@ -43,7 +46,7 @@ class Verdict(NamedTuple):
     """What a test says of one attempt."""
 
     limit: Array  # the longest step that the test would have passed
-    hopeless: Array  # shorter steps will not do either, if this is so time and again
+    slope: Array  # ‖ΔB‖/‖d‖; 0 where it says nothing, or where any step is as good as it can be
 
 
 class Judgement(NamedTuple):
@@ -56,7 +59,7 @@ class Judgement(NamedTuple):
 
 def first_pace(step: Array) -> Pace:
     """Start from a guess."""
-    return Pace(step, step, jnp.asarray(0), jnp.asarray(0), jnp.asarray(4))
+    return Pace(step, step, jnp.asarray(0), jnp.asarray(0.0), jnp.asarray(0), jnp.asarray(4))
 
 
 def judged(pace: Pace, verdict: Verdict) -> Judgement:
@@ -68,26 +71,28 @@ def judged(pace: Pace, verdict: Verdict) -> Judgement:
     calm = jnp.where((limit > 2.5 * step) & ~was_cut, pace.calm + 1, 0)
     patience = jnp.where(was_cut, jnp.minimum(2 * pace.patience, 1 << 20), pace.patience)
     longer = calm >= patience
-    moved = Pace(
-        jnp.where(longer, 2 * step, step), step, jnp.zeros_like(pace.cuts), jnp.where(longer, 0, calm), patience
-    )
-    cut = pace._replace(step=shorter, cuts=pace.cuts + 1)
-    stuck = ~accepted & ((verdict.hopeless & (pace.cuts >= 4)) | (pace.cuts >= MOST_CUTS))
-    return Judgement(accepted, stuck, Pace(*(jnp.where(accepted, a, b) for a, b in zip(moved, cut, strict=True))))
+    next_step, next_calm = jnp.where(longer, 2 * step, step), jnp.where(longer, 0, calm)
+    steepest = jnp.maximum(pace.steepest, verdict.slope)
+    moved = Pace(next_step, step, jnp.zeros_like(pace.cuts), steepest, next_calm, patience)
+    cut = pace._replace(step=shorter, cuts=pace.cuts + 1, steepest=steepest)
+    chosen = Pace(*(jnp.where(accepted, a, b) for a, b in zip(moved, cut, strict=True)))
+    stuck = ((steepest > 0) & (chosen.step * steepest < SHORTEST)) | (~accepted & (pace.cuts >= MOST_CUTS))
+    return Judgement(accepted, stuck, chosen)
 
 
 def cocoercive(d: PyTree, change: PyTree, size: Array) -> Verdict:
     """⟨ΔB, d⟩ ≥ γ/(2ν) ‖ΔB‖², from d, ΔB and the size of the values that ΔB is a difference of."""
     length, along = norm(change), inner(change, d)
     limit = jnp.where(length <= ROUNDING * size, jnp.inf, 2 * NU * along / length**2)  # flat: any step would do
-    return Verdict(_within_range(limit, length), (along < ACROSS * length * norm(d)) & jnp.isfinite(length))
+    telling = (length > SIGNIFICANT * size) & jnp.isfinite(length)
+    return Verdict(_within_range(limit, length), jnp.where(telling, length / norm(d), 0.0))
 
 
 def lipschitz(d: PyTree, change: PyTree, size: Array) -> Verdict:
     """γ‖ΔB‖ ≤ ν‖d‖."""
     length = norm(change)
     limit = jnp.where(length <= ROUNDING * size, jnp.inf, NU * norm(d) / length)
-    return Verdict(_within_range(limit, length), jnp.asarray(False))
+    return Verdict(_within_range(limit, length), jnp.asarray(0.0))
 
 
 def _within_range(limit: Array, length: Array) -> Array:

@@ -30,7 +30,7 @@ def zero_sum(matrix: Any = None, shape: Shape | None = None, *, norm: float | No
 
     Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
     forward-backward-forward by itself. For samples pass `norm`, a bound on ‖A‖₂ of every matrix that can occur, or
-    else name the method, `ez.solve(game, samples, ez.ForwardBackwardForward())`: forward-backward is tried in vain first.
+    else name the method, `ez.solve(game, samples, ez.ForwardBackwardForward())`; if not, another is tried first.
     `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them.
     """
     if matrix is None:
@@ -79,10 +79,11 @@ def _draw(
     matrix: FloatArray | None, shape: Shape,
 ) -> "Figure":  # fmt: skip
     x, y = strategies_of(solution, [(shape[0],), (shape[1],)])
-    whose = ""
-    if matrix is None:
+    whose, paid = "", matrix
+    if paid is None:
         seen = sample_rows(solution, shape[0] * shape[1])
-        matrix, whose = seen.mean(axis=0).reshape(shape), f" under the mean of {len(seen):,} matrices"
+        paid = np.mean(seen, axis=0, dtype=np.float64).reshape(shape)
+        whose = f" under the mean of {len(seen):,} matrices"
     sheet = figure(8.0, 3.4)
     axes = sheet.subplots(1, 2, sharey=True)
     sides = (("player 0, who pays", "row", rows, x, BLUE), ("player 1, who gets", "column", columns, y, ORANGE))
@@ -98,8 +99,8 @@ def _draw(
             whole(ax)
     axes[0].set_ylabel("probability")
     axes[0].set_ylim(0.0, 1.0)
-    value = float(x @ matrix @ y)
-    value = 0.0 if abs(value) < 1e-9 * np.abs(matrix).max() else value  # rounding
+    value = float(x @ paid @ y)
+    value = 0.0 if abs(value) < 1e-9 * np.abs(paid).max() else value  # rounding
     sheet.suptitle(f"value {value:.4g}{whose}", fontsize=11)
     tidy(*axes)
     return sheet

@@ -23,6 +23,12 @@ class Opaque:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and self.function is other.function
+
+    def __hash__(self) -> int:
+        return hash(id(self.function))
+
     def __call__(self, *args: Any) -> Any:
         return self.function(*args)
 

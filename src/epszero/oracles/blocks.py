@@ -4,6 +4,7 @@ B̂(x) = (B̂₁(x), …, B̂_N(x)) with B̂ᵢ averaged over agent i's own samp
 of which nothing more is known, over one data set, are summed in one pass over the samples.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +19,10 @@ from epszero.oracles.general import General, SampleMean, chunk_size
 class Blocks(Oracle):
     """Oracles nested like x: each sees the whole x and returns its own block."""
 
-    static = ("joint",)
     parts: PyTree
-    joint: Opaque  # (x, ξ) ↦ all blocks, for one ξ
 
     def __init__(self, parts: PyTree) -> None:
         self.parts = parts
-        self.joint = Opaque(lambda x, xi: jax.tree.map(lambda part: part(x, xi), parts, is_leaf=_is_oracle))
 
     @property
     def structure(self) -> str:
@@ -49,8 +47,10 @@ class Blocks(Oracle):
 
     def average(self, data: PyTree, x: PyTree) -> Average:
         """`data` is one data set for all blocks, or `OwnData` with one per block."""
-        if not isinstance(data, OwnData) and all(isinstance(part, General) for part in self.leaves):
-            return SampleMean(self.joint, data, chunk_size(self.joint, data, x))
+        plain = [part.function for part in self.leaves if isinstance(part, General)]
+        if not isinstance(data, OwnData) and len(plain) == len(self.leaves):
+            joint = _joint(tuple(plain), jax.tree.structure(self.parts, is_leaf=_is_oracle))
+            return SampleMean(joint, data, chunk_size(joint, data, x))
         parts = [part.average(own, x) for part, own in zip(self.leaves, self.own(data), strict=True)]
         return BlockMean(self._nested(parts))
 
@@ -79,6 +79,12 @@ class BlockMean(Average):
 
     def __call__(self, x: PyTree) -> PyTree:
         return jax.tree.map(lambda part: part(x), self.parts, is_leaf=lambda leaf: isinstance(leaf, Average))
+
+
+@functools.lru_cache(maxsize=256)
+def _joint(functions: tuple[Opaque, ...], structure: Any) -> Opaque:
+    """(x, ξ) ↦ all blocks, for one ξ; made once, so that equal problems share their compiled programs."""
+    return Opaque(lambda x, xi: jax.tree.unflatten(structure, [function(x, xi) for function in functions]))
 
 
 def _is_oracle(leaf: Any) -> bool:

@@ -24,7 +24,11 @@ class Problem:
     """
 
     is_gradient: ClassVar[bool] = False  # B = ∇f with f convex: then 1/κ is a cocoercivity constant
-    uncertain_side: ClassVar[str] = "B"  # the argument that holds the oracle, for messages
+
+    @property
+    def uncertain_side(self) -> str:
+        """The argument that holds the oracle, for messages."""
+        return "B"
 
     def __init__(
         self, A: Backward, oracle: Oracle, declared: Any,
@@ -54,9 +58,14 @@ class Problem:
 
     def lifted(self, x: PyTree) -> PyTree:
         """x as the methods see it: with multipliers, at first 0, where constraints are shared."""
-        if self.coupling is None or isinstance(x, PrimalDual):
+        if self.coupling is None:
             return x
-        return PrimalDual(x, np.zeros(self.coupling.rows(x)))
+        given = x if isinstance(x, PrimalDual) else PrimalDual(x, None)
+        rows = self.coupling.rows(given.x)
+        if given.multipliers is not None and np.shape(given.multipliers) != (rows,):
+            refuse("x0", f"must have one multiplier per shared constraint, {rows} of them, but their shape is "
+                   f"{np.shape(given.multipliers)}", "Pass solution.point, or the strategies alone")  # fmt: skip
+        return PrimalDual(given.x, np.zeros(rows) if given.multipliers is None else given.multipliers)
 
     @cached_property
     def start(self) -> PyTree:
@@ -78,7 +87,14 @@ class Problem:
     def check_costs(self, row: PyTree, x: PyTree) -> None:
         """Refuse costs that do not return one number, for a sample of the shape of `row`."""
 
-    def examine(self, data: PyTree, x: PyTree) -> list[str]:
-        """Look at the data and the functions more closely before a run: refuse, or give notes."""
+    def check_point(self, argument: str, x: PyTree) -> None:
+        """Refuse, in a sentence, a point that the problem's functions cannot take."""
+        self.strategies.check_shapes(argument, x)
+
+    def examine(self, data: PyTree, x: PyTree) -> tuple[list[str], bool]:
+        """Look at the data and the functions more closely before a run: refuse, or give notes.
+
+        The second answer says whether other data of the same shape would be judged alike.
+        """
         del data, x
-        return []
+        return [], True

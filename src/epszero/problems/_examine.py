@@ -9,13 +9,16 @@ import warnings
 from typing import TYPE_CHECKING
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from epszero._checks import refuse
+from epszero._points import shapes
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import OwnData
 from epszero.problems._views import View, view_of
-from epszero.problems.feasible import refuse_infeasible
+from epszero.problems.feasible import bent_constraint, points_around, refuse_infeasible
 
 if TYPE_CHECKING:
     from epszero.problems.aggregative import AggregativeGame
@@ -23,50 +26,44 @@ if TYPE_CHECKING:
 
 BENT = 1e-8  # negative curvature, relative to the largest, beyond rounding
 WRONG = 1e-6  # relative error of a gradient written by hand
-POINTS = 3
+POINTS = 2  # beside the first
 
 
 class ConvexityWarning(UserWarning):
     """A cost or a shared constraint was seen not to be convex where it should be."""
 
 
-def examine(game: "Game | AggregativeGame", data: PyTree, x: PyTree) -> list[str]:
-    """Refuse what can be proved wrong; warn of, and note, what was only seen."""
+def examine(game: "Game | AggregativeGame", data: PyTree, x: PyTree) -> tuple[list[str], bool]:
+    """Refuse what can be proved wrong; warn of, and note, what was only seen. Also: would other data say the same?"""
     refuse_infeasible(game, x)
     view = view_of(game, data, x)
-    points = _points(game, x)
+    points = points_around(game.strategies, x)
     if game.given_gradient:
         _refuse_wrong_gradient(game, view, data, points)
-    notes = [note for note in (_bent_cost(game, view, points), _bent_constraint(game, points)) if note]
+    notes = [note for note in (_bent_cost(game, view, points), bent_constraint(game.coupling, points)) if note]
     for note in notes:
         warnings.warn(note, ConvexityWarning, stacklevel=6)
-    return notes
+    return notes, not game.given_gradient and not view.own_hessian_knows_data(x)
 
 
 def refuse_vectors(game: "Game | AggregativeGame", row: PyTree, x: PyTree) -> None:
     """Refuse a cost that does not return one number."""
-    for name, shape in view_of(game, None, x).cost_shapes(row, x):
+    for name, value in view_of(game, None, x).cost_values(row, x):
+        shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if shape is None or kind is None:
+            refuse(name, f"must return one number, but it returns a {type(value).__name__}", "Return the cost alone")
         if shape != ():
             refuse(name, f"must return one number, but it returns an array of shape {shape}",
                    "Sum over what it should add up, or index the entry that is meant")  # fmt: skip
-
-
-def _points(game: "Game | AggregativeGame", x: PyTree) -> list[PyTree]:
-    """x, and strategies around it, the same every time."""
-    rng = np.random.default_rng(0)
-
-    def beside() -> PyTree:
-        moved = jax.tree.map(lambda leaf: leaf + (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
-        return game.strategies.into_domain(moved)
-
-    return [x, *(beside() for _ in range(POINTS - 1))]
+        if not jnp.issubdtype(kind, jnp.floating):
+            refuse(name, f"must return a real number, but it returns {kind}", "Compute it from x in floating point")
 
 
 def _bent_cost(game: "Game | AggregativeGame", view: View, points: list[PyTree]) -> str | None:
     """The evidence that some agent's cost is not convex in its own strategy; refused where it is a proof."""
-    for point in points:
+    for point in points[: POINTS + 1]:
         for agent, hessian in view.own_hessians(point):
-            direction = _downward(game, view, agent, hessian, point)
+            direction = _downward(view, agent, hessian, point)
             if direction is None:
                 continue
             curvature = float(direction @ hessian @ direction / (direction @ direction))
@@ -96,39 +93,24 @@ def _sentence(name: str, agent: int, evidence: str) -> str:
     )
 
 
-def _downward(
-    game: "Game | AggregativeGame", view: View, agent: int, hessian: FloatArray, point: PyTree
-) -> FloatArray | None:
+def _downward(view: View, agent: int, hessian: FloatArray, point: PyTree) -> FloatArray | None:
     """A direction between two strategies of the agent along which its Hessian is negative."""
     values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
     if not values[0] < -BENT * max(np.abs(values).max(), 1e-300):
         return None
     rng = np.random.default_rng(1)
-    own = view.own(point, agent)
+    own, side = view.own(point, agent), view.own_side(agent)
     size = 1 + np.abs(own)
+
+    def nearest(strategy: FloatArray) -> FloatArray:
+        inside = side.into_domain(view.own_tree(view.with_own(point, agent, strategy), agent))
+        return np.asarray(ravel_pytree(inside)[0])
+
     for trial in (vectors[:, 0], *rng.normal(size=(8, len(own)))):
-        ends = [game.strategies.into_domain(view.with_own(point, agent, own + t * size * trial)) for t in (1, -1)]
-        direction = view.own(ends[0], agent) - view.own(ends[1], agent)
+        direction = nearest(own + size * trial) - nearest(own - size * trial)
         length = np.linalg.norm(direction)
         if length > 1e-9 and direction @ hessian @ direction < -BENT * np.abs(values).max() * length**2:
             return direction
-    return None
-
-
-def _bent_constraint(game: "Game | AggregativeGame", points: list[PyTree]) -> str | None:
-    if game.coupling is None or game.coupling.affine:
-        return None
-    for u, v in zip(points, [*points[1:], points[0]], strict=True):
-        middle = jax.tree.map(lambda a, b: (a + b) / 2, u, v)
-        at_u, at_v, between = (np.asarray(game.coupling.value(point)) for point in (u, v, middle))
-        gap = between - (at_u + at_v) / 2
-        bent = np.flatnonzero(gap > BENT * (np.abs(at_u) + np.abs(at_v) + np.abs(between)))
-        if len(bent):
-            row = int(bent[0])
-            return (
-                f"shared: constraint {row} is not convex: halfway between two strategies it is {gap[row]:.3g} above "
-                "the mean of its values there. What is found may not be an equilibrium."
-            )
     return None
 
 
@@ -136,6 +118,9 @@ def _refuse_wrong_gradient(game: "Game | AggregativeGame", view: View, data: PyT
     """Compare the gradient written by hand with automatic differentiation at random points and samples."""
     for point, row in zip(points, _rows(data, len(points)), strict=True):
         given, right = view.given_gradient(point, row), view.true_gradient(point, row)
+        if jax.tree.structure(given) != jax.tree.structure(right) or shapes(given) != shapes(right):
+            refuse("pseudogradient", f"must return one derivative per strategy, shaped {shapes(right)}, but it returns "
+                   f"{shapes(given)}", "Return a list like x, or give one function per agent")  # fmt: skip
         for agent in range(game.agents):
             mine, other = view.own(given, agent), view.own(right, agent)
             gap = np.linalg.norm(mine - other)

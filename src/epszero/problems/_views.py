@@ -49,8 +49,8 @@ class View(ABC):
         """The argument that holds the agent's cost."""
 
     @abstractmethod
-    def cost_shapes(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
-        """(argument, shape of what it returns) of every cost, for one sample of the shape of `row`."""
+    def cost_values(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
+        """(argument, what it returns, as shape and kind of number) of every cost, for one sample like `row`."""
 
     def own(self, x: PyTree, agent: int) -> FloatArray:
         """The agent's strategy, flat."""
@@ -86,6 +86,10 @@ class View(ABC):
     @abstractmethod
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
         """Whether the traced own Hessian depends on no strategy: a proof, never a guess."""
+
+    @abstractmethod
+    def own_hessian_knows_data(self, x: PyTree) -> bool:
+        """Whether some own Hessian may depend on the samples."""
 
     @abstractmethod
     def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
@@ -131,10 +135,10 @@ class Listed(View):
     def cost_name(self, agent: int) -> str:
         return f"costs[{agent}]"
 
-    def cost_shapes(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
+    def cost_values(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
         rows = row if isinstance(row, OwnData) else [row] * self.game.agents
-        shapes = [jax.eval_shape(cost, x, own) for cost, own in zip(self.game.costs, rows, strict=True)]
-        return [(self.cost_name(i), getattr(one, "shape", None)) for i, one in enumerate(shapes)]
+        values = [jax.eval_shape(cost, x, own) for cost, own in zip(self.game.costs, rows, strict=True)]
+        return [(self.cost_name(i), value) for i, value in enumerate(values)]
 
     def own_tree(self, x: PyTree, agent: int) -> PyTree:
         return x[agent]
@@ -157,10 +161,19 @@ class Listed(View):
         return np.array([slope for slope, _ in found]), np.array([size for _, size in found])
 
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
-        own = self.data[agent] if isinstance(self.data, OwnData) else self.data
-        row = jax.tree.map(lambda leaf: leaf[0], own)
-        cost = self.game.costs[agent]
+        row, cost = self._row_of(agent), self.game.costs[agent]
         return not depends(lambda x: _own_model(lambda x: cost(x, row), agent, x, x[agent]).hessian, x)
+
+    def own_hessian_knows_data(self, x: PyTree) -> bool:
+        def hessian(agent: int, row: PyTree) -> Any:
+            return _own_model(lambda x: self.game.costs[agent](x, row), agent, x, x[agent]).hessian
+
+        uncertain = [i for i, cost in enumerate(self.game.costs) if cost.uncertain]
+        return any(depends(lambda row, i=i: hessian(i, row), self._row_of(i)) for i in uncertain)
+
+    def _row_of(self, agent: int) -> PyTree:
+        own = self.data[agent] if isinstance(self.data, OwnData) else self.data
+        return jax.tree.map(lambda leaf: leaf[0], own)
 
     def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
         rows = row if isinstance(row, OwnData) else [row] * self.game.agents
@@ -210,13 +223,12 @@ class Stacked(View):
     def cost_name(self, agent: int) -> str:
         return "cost"
 
-    def cost_shapes(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
+    def cost_values(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
         own, parameters = _row(x, 0), _row(self.game.parameters, 0)
-        seen = row[0] if isinstance(row, OwnData) else _row(row, 0) if self._agents.private else row
+        seen = row[0] if isinstance(row, OwnData) else _inner(row) if self._agents.private else row
         if self._agents.features is not None:
             seen = jax.eval_shape(lambda xi: self._agents.features((), xi), seen)  # pyright: ignore[reportOptionalCall]
-        shape = jax.eval_shape(self.game.cost, own, own, seen, parameters)
-        return [("cost", getattr(shape, "shape", None))]
+        return [("cost", jax.eval_shape(self.game.cost, own, own, seen, parameters))]
 
     def own_tree(self, x: PyTree, agent: int) -> PyTree:
         return _row(x, agent)
@@ -253,15 +265,28 @@ class Stacked(View):
         return to_numpy(self._average(function, (self.game.parameters, y), x, everyone))
 
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
-        own, parameters = _row(x, agent), _row(self.game.parameters, agent)
-        data = self.data[agent] if isinstance(self.data, OwnData) else self.data
-        row = jax.tree.map(lambda leaf: leaf[0, agent] if self._agents.private else leaf[0], data)
-        seen = row if self._agents.features is None else self._agents.features((), row)
-        model = _stacked_model(self.game.cost, self.game.agents)
-        return not depends(
-            lambda both: model(both[0], None, seen, (parameters, both[0], both[1]))[2],
-            (own, jax.tree.map(jnp.zeros_like, own)),
+        own = _row(x, agent)
+        seen = self._seen(self._row_of(agent))
+        both = (own, jax.tree.map(jnp.zeros_like, own))
+        return not depends(lambda both: self._hessian(agent, both[0], both[1], seen), both)
+
+    def own_hessian_knows_data(self, x: PyTree) -> bool:
+        own = _row(x, 0)
+        return self._agents.uncertain and depends(
+            lambda row: self._hessian(0, own, own, self._seen(row)), self._row_of(0)
         )
+
+    def _hessian(self, agent: int, own: PyTree, average: PyTree, seen: PyTree) -> Array:
+        model = _stacked_model(self.game.cost, self.game.agents)
+        return model(own, None, seen, (_row(self.game.parameters, agent), own, average))[2]
+
+    def _row_of(self, agent: int) -> PyTree:
+        data = self.data[agent] if isinstance(self.data, OwnData) else self.data
+        alone = self._agents.private and not isinstance(self.data, OwnData)
+        return jax.tree.map(lambda leaf: leaf[0, agent] if alone else leaf[0], data)
+
+    def _seen(self, row: PyTree) -> PyTree:
+        return row if self._agents.features is None else self._agents.features((), row)
 
     def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
         return to_numpy(self._like(self.game.gradient, self.game.parameters, self.game.agents)(x, row))
@@ -316,6 +341,11 @@ def _stacked_along(gradient: Callable[..., Any], agents: int) -> Callable[..., A
         return _growth(own, other, here, there)
 
     return along
+
+
+def _inner(row: PyTree) -> PyTree:
+    """The shape of one agent's row of a sample."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), row)
 
 
 def _row(tree: PyTree, index: Any) -> PyTree:

@@ -7,7 +7,7 @@ x is one array (or a pytree of them) with a leading axis over agents, and so are
 import functools
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -39,17 +39,24 @@ class AggregativeGame(Problem):
     it is checked against automatic differentiation.
     """
 
-    uncertain_side: ClassVar[str] = "cost"
+    @property
+    def uncertain_side(self) -> str:
+        return "pseudogradient" if self.given_gradient else "cost"
 
     @known_arguments
     def __init__(  # noqa: PLR0913  (three are fixed by DESIGN, the rest are rare)
         self, cost: Any, parameters: PyTree, strategies: Any, shared: Any = None, *, pseudogradient: Any = None,
-        private: bool = False, agents: int | None = None, declared: Declared | None = None,
+        private: Any = False, agents: int | None = None, declared: Declared | None = None,
         picture: Callable[..., Any] | None = None,
     ) -> None:  # fmt: skip
-        self.parameters = jax.tree.map(lambda leaf: real_array("parameters", leaf), parameters)
+        if not isinstance(private, bool):
+            refuse("private", f"must be True or False, but it is {private!r}", "Leave it out where all see one sample")
+        self.parameters = _stacked_arrays(parameters)
         A = Backward("strategies", strategies)
         self.agents = _agents(self.parameters, A, agents)
+        if isinstance(strategies, list | tuple) and len(strategies) == self.agents > 1:
+            refuse("strategies", f"is a list of {self.agents}, which would mean {self.agents} parts of every strategy",
+                   "Give one set with a leading axis over agents, as BoxBudget(0.0, 1.0, at_least=needs)")  # fmt: skip
         features = cost.features if isinstance(cost, AffineInFeatures) else None
         self.cost, uncertain = _four_arguments(
             "cost", cost.joint.function if isinstance(cost, AffineInFeatures) else cost, parameters is not None
@@ -61,9 +68,7 @@ class AggregativeGame(Problem):
             if same != uncertain:
                 refuse("pseudogradient", "must take the arguments of the cost, xi included or not", "Add or drop xi")
         self.given_gradient = pseudogradient is not None
-        oracle = Agents(
-            gradient, self.parameters, self.agents, uncertain=uncertain, features=features, private=bool(private)
-        )
+        oracle = Agents(gradient, self.parameters, self.agents, uncertain=uncertain, features=features, private=private)
         self.oracle_of_agents = oracle
         super().__init__(A, oracle, declared, as_coupling(shared), picture)
         refuse_infeasible(self)
@@ -81,11 +86,30 @@ class AggregativeGame(Problem):
 
         return jax.tree.map(for_all, self.strategies.parts, self.strategies.start(), is_leaf=is_part)
 
+    def check_point(self, argument: str, x: PyTree) -> None:
+        super().check_point(argument, x)
+
+        def check(part: Any, leaf: Any) -> None:
+            least = 1 + (part.rank if isinstance(part, Shaped) else 0)
+            if np.ndim(leaf) < least or np.shape(leaf)[0] != self.agents:
+                refuse(argument, f"must have one row per agent, {self.agents} of them, each a strategy, but its shape "
+                       f"is {np.shape(leaf)}", "Stack the strategies; a number is a vector of length 1")  # fmt: skip
+
+        self.strategies.each(check, x)
+
     def check_costs(self, row: PyTree, x: PyTree) -> None:
         refuse_vectors(self, row, x)
 
-    def examine(self, data: PyTree, x: PyTree) -> list[str]:
+    def examine(self, data: PyTree, x: PyTree) -> tuple[list[str], bool]:
         return examine(self, data, x)
+
+
+def _stacked_arrays(parameters: PyTree) -> PyTree:
+    """Every leaf as an array; a plain list of numbers is one array, with an entry per agent."""
+    numbers = isinstance(parameters, list | tuple) and all(isinstance(one, int | float) for one in parameters)
+    if numbers and not hasattr(parameters, "_fields"):
+        return real_array("parameters", parameters)
+    return jax.tree.map(lambda leaf: real_array("parameters", leaf), parameters)
 
 
 def _agents(parameters: PyTree, A: Backward, given: Any) -> int:

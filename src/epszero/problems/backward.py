@@ -71,10 +71,13 @@ class Backward(Node):
     def as_point(self, argument: str, x: Any) -> PyTree:
         """x with every leaf a float64 array, nested as the parts ask: a list of numbers under one part is a vector."""
         structure = jax.tree.structure(self.parts, is_leaf=is_part)
+        if isinstance(self.parts, list) and type(x) is tuple:
+            x = list(x)
         try:
             below = structure.flatten_up_to(x)
         except ValueError as error:
-            refuse(argument, f"must be nested like A, that is {structure}, but {error}", "Give one array per block")
+            said = str(error).split(";")[0]
+            refuse(argument, f"must be nested like the sets or functions, but {said}", "Give one array per block")
         return jax.tree.unflatten(structure, [_as_arrays(argument, tree) for tree in below])
 
     def each(self, function: Callable[..., Any], *trees: PyTree) -> PyTree:

@@ -6,16 +6,19 @@ so that a positive minimum is a proof too; more tangents are added until one ans
 A block whose set has no conic form, or a function, is left free, which only makes the proof harder.
 """
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import clarabel
+import equinox as eqx
 import jax
 import numpy as np
 import scipy.sparse as sp
 from jax.flatten_util import ravel_pytree
 
 from epszero._checks import InputError, refuse
-from epszero._types import FloatArray, PyTree
+from epszero._types import Array, FloatArray, PyTree
+from epszero.oracles import Coupling
 from epszero.problems.backward import Backward
 from epszero.problems.shared import AffineConstraint
 from epszero.sets import Set
@@ -24,6 +27,7 @@ from epszero.sets._conic import ConicForm, minimise
 if TYPE_CHECKING:
     from epszero.problems._base import Problem
 
+BENT = 1e-8  # above the chord, relative to the values, beyond rounding
 LARGEST = 20_000  # entries of x beyond which the question is left open
 ROUNDS = 40  # tangents of each convex constraint
 VIOLATED = 1e-6  # relative to the size of a row
@@ -33,9 +37,16 @@ def refuse_infeasible(problem: "Problem", x: PyTree = None) -> None:
     """Refuse, in a sentence, shared constraints that no strategies meet; at construction where the shapes are known."""
     x = problem.start if x is None else x
     unknown = any(leaf is None for leaf in jax.tree.leaves(x, is_leaf=lambda leaf: leaf is None))
-    if problem.coupling is None or unknown or sum(np.size(leaf) for leaf in jax.tree.leaves(x)) > LARGEST:
+    if problem.coupling is None or unknown:
         return
     with jax.enable_x64(True):
+        problem.coupling.rows(x)
+        if isinstance(problem.coupling, AffineConstraint):
+            problem.coupling.refuse_bent(x)
+        elif bent_constraint(problem.coupling, points_around(problem.strategies, x)):
+            return  # tangents prove nothing
+        if sum(np.size(leaf) for leaf in jax.tree.leaves(x)) > LARGEST:
+            return
         violation = _least_violation(problem, x)
     broken = np.flatnonzero(violation > VIOLATED)
     if len(broken):
@@ -45,6 +56,45 @@ def refuse_infeasible(problem: "Problem", x: PyTree = None) -> None:
             f"no strategies meet all the constraints: at the least total violation, {named} of its size stays violated",
             "Relax these constraints, or enlarge the strategy sets",
         )
+
+
+def points_around(strategies: Backward, x: PyTree) -> list[PyTree]:
+    """x, two strategies about it, and the midpoints between these three; the same every time."""
+    rng = np.random.default_rng(0)
+
+    def beside() -> PyTree:
+        moved = jax.tree.map(lambda leaf: leaf + (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
+        return strategies.into_domain(moved)
+
+    u, v = beside(), beside()
+    return [x, u, v, *(jax.tree.map(lambda a, b: (a + b) / 2, *pair) for pair in ((x, u), (x, v), (u, v)))]
+
+
+def bent_constraint(coupling: Coupling | None, points: list[PyTree]) -> str | None:
+    """The evidence that a shared constraint is not convex, None where there is none."""
+    if coupling is None or coupling.affine:
+        return None
+    values = _values(coupling, tuple(points))
+    for (i, u), (j, v) in combinations(enumerate(points), 2):
+        (between,) = _values(coupling, (jax.tree.map(lambda a, b: (a + b) / 2, u, v),))
+        gap = between - (values[i] + values[j]) / 2
+        bent = np.flatnonzero(gap > BENT * (np.abs(values[i]) + np.abs(values[j]) + np.abs(between)))
+        if len(bent):
+            row = int(bent[0])
+            return (
+                f"shared: constraint {row} is not convex: halfway between two strategies it is {gap[row]:.3g} above "
+                "the mean of its values there. What is found may not be an equilibrium."
+            )
+    return None
+
+
+def _values(coupling: Coupling, points: tuple[PyTree, ...]) -> list[FloatArray]:
+    return [np.asarray(_value(coupling, point)) for point in points]
+
+
+@eqx.filter_jit
+def _value(coupling: Coupling, x: PyTree) -> Array:
+    return coupling.value(x)
 
 
 def _least_violation(problem: "Problem", x: PyTree) -> FloatArray:

@@ -5,18 +5,19 @@ differentiation of f_i alone. Each f_i must be convex in x_i. With shared constr
 equilibrium is sought, the one with the same multipliers for all agents.
 """
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 
 from epszero._checks import known_arguments, refuse
 from epszero._types import PyTree
 from epszero.functions import SeparableSum
-from epszero.oracles import Blocks, Oracle, OwnData, as_oracle
+from epszero.oracles import Blocks, Opaque, Oracle, OwnData, as_oracle
 from epszero.problems._base import Problem
 from epszero.problems._examine import examine, refuse_vectors
-from epszero.problems.backward import Backward
+from epszero.problems.backward import Backward, is_part
 from epszero.problems.declared import Declared
 from epszero.problems.feasible import refuse_infeasible
 from epszero.problems.shared import as_coupling
@@ -33,7 +34,10 @@ class Game(Problem):
     differentiation before a run. Pass one `Samples` for all agents, or a list with one per agent.
     """
 
-    uncertain_side: ClassVar[str] = "costs"
+    @property
+    def uncertain_side(self) -> str:
+        """The argument that holds the oracle, for messages."""
+        return "pseudogradient" if self.given_gradient else "costs"
 
     @known_arguments
     def __init__(
@@ -41,9 +45,15 @@ class Game(Problem):
         declared: Declared | None = None, picture: Callable[..., Any] | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(costs, list | tuple) or not costs:
-            refuse("costs", f"must be a list of functions, one per agent, but it is a {type(costs).__name__}",
+            what = "empty" if isinstance(costs, list | tuple) else f"a {type(costs).__name__}"
+            refuse("costs", f"must be a list of functions, one per agent, but it is {what}",
                    "Write costs=[f_1, ..., f_N], or use ez.AggregativeGame for agents alike")  # fmt: skip
         sets = _listed(strategies)
+        for i, one in enumerate(sets):
+            if not jax.tree.leaves(one, is_leaf=is_part):
+                refuse(
+                    f"strategies[{i}]", "holds no set or function", "Give each agent one; ez.sets.WholeSpace() is free"
+                )
         if len(sets) != len(costs):
             refuse(
                 "costs, strategies", f"{len(costs)} costs for {len(sets)} strategy sets", "Give one of each per agent"
@@ -56,6 +66,8 @@ class Game(Problem):
         oracle: Oracle = Blocks(list(self.gradients))
         if pseudogradient is not None:
             oracle = as_oracle("pseudogradient", _listed_if_tuple(pseudogradient))
+            if oracle.uncertain != any(cost.uncertain for cost in self.costs):
+                refuse("pseudogradient", "must take a sample where the costs do, and only there", "Add or drop xi")
         self.given_gradient = pseudogradient is not None
         super().__init__(Backward("strategies", sets), oracle, declared, as_coupling(shared), picture)
         refuse_infeasible(self)
@@ -68,7 +80,7 @@ class Game(Problem):
     def check_costs(self, row: PyTree, x: PyTree) -> None:
         refuse_vectors(self, row, x)
 
-    def examine(self, data: PyTree, x: PyTree) -> list[str]:
+    def examine(self, data: PyTree, x: PyTree) -> tuple[list[str], bool]:
         return examine(self, data, x)
 
     def own_costs(self, data: PyTree, x: PyTree) -> list[Any]:
@@ -89,12 +101,13 @@ def with_own(x: Any, i: int, own: PyTree) -> list[PyTree]:
 
 
 def own_gradient(i: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """f ↦ ∇_{x_i} f."""
+    """f ↦ ∇_{x_i} f, one function for each f, so that games with the same costs share their compiled programs."""
+    return lambda f: _own_gradient(Opaque(f), i).function
 
-    def of(f: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda x, *xi: jax.grad(lambda own: f(with_own(x, i, own), *xi))(x[i])
 
-    return of
+@functools.lru_cache(maxsize=1024)
+def _own_gradient(f: Opaque, i: int) -> Opaque:
+    return Opaque(lambda x, *xi: jax.grad(lambda own: f(with_own(x, i, own), *xi))(x[i]))
 
 
 def _listed(strategies: Any) -> list[Any]:

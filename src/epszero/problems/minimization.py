@@ -19,7 +19,10 @@ class Minimization(Problem):
     """
 
     is_gradient: ClassVar[bool] = True
-    uncertain_side: ClassVar[str] = "loss"
+
+    @property
+    def uncertain_side(self) -> str:
+        return "loss"
 
     @known_arguments
     def __init__(self, loss: Any, regularizer: Any = None, declared: Declared | None = None) -> None:

@@ -49,6 +49,8 @@ class AffineConstraint(Coupling):
             return
         matrix = _matrix(G)
         self.count, self.width = matrix.shape
+        if not self.count:
+            refuse("G", "has no row, that is, no constraint", "Leave shared out, or give one row per constraint")
         if self.b.ndim and len(self.b) != self.count:
             refuse("b", f"has {len(self.b)} entries for {self.count} rows of G", "Give one bound per row")
         few = matrix.nnz < DENSE * matrix.shape[0] * matrix.shape[1]
@@ -90,6 +92,23 @@ class AffineConstraint(Coupling):
             refuse("shared", f"G(x) has shape {shape}, but b has shape {self.b.shape}", "Give one bound per row")
         return shape[0]
 
+    def refuse_bent(self, x: PyTree) -> None:
+        """Refuse a function G that is not linear at random points: G(0), G(u + v) and G(−2u) tell."""
+        if self.linear is None:
+            return
+        rng = np.random.default_rng(0)
+        u, v = (jax.tree.map(lambda leaf: rng.normal(size=np.shape(leaf)), x) for _ in range(2))
+        sums, twice = jax.tree.map(np.add, u, v), jax.tree.map(lambda leaf: -2 * leaf, u)
+        zero = jax.tree.map(np.zeros_like, u)
+        at_0, at_u, at_v, at_sum, at_twice = (np.asarray(_times(self, point)) for point in (zero, u, v, sums, twice))
+        size = 1e-9 * (np.abs(at_u) + np.abs(at_v) + np.abs(at_0)).max(initial=0.0) + 1e-300
+        if np.abs(at_0).max(initial=0.0) > size:
+            refuse("shared", f"G must be linear, but G(0) is not 0 (it reaches {np.abs(at_0).max():.3g})",
+                   "Move the constant over to b")  # fmt: skip
+        if max(np.abs(at_sum - at_u - at_v).max(initial=0.0), np.abs(at_twice + 2 * at_u).max(initial=0.0)) > size:
+            refuse("shared", "G must be linear, but at random points it is not",
+                   "Pass a convex function h with h(x) ≤ 0 meant, as shared=h")  # fmt: skip
+
     def matrix(self, x: PyTree) -> Any:
         """G as a sparse matrix, for conic solvers."""
         if self.linear is not None:
@@ -106,6 +125,11 @@ class AffineConstraint(Coupling):
             G = self.matrix(x)
             return (G @ G.T).toarray()
         return np.asarray(_gram(self, x, self.rows(x)))
+
+
+@eqx.filter_jit
+def _times(constraint: AffineConstraint, x: PyTree) -> Array:
+    return constraint.times(x)
 
 
 @eqx.filter_jit
@@ -161,13 +185,16 @@ def as_coupling(given: Any) -> Coupling | None:
     if callable(given):
         return ConvexConstraint(given)
     if not isinstance(given, list | tuple) or not given:
+        what = f"a {type(given).__name__}" if not isinstance(given, list | tuple) else "empty"
         refuse(
             "shared",
-            f"must be a pair (G, b), a function h with h(x) ≤ 0, or a list of such, but it is a {type(given).__name__}",
+            f"must be a pair (G, b), a function h with h(x) ≤ 0, or a list of such, but it is {what}",
             "Write shared=(G, b), or ez.AffineConstraint(G, b), or ez.ConvexConstraint(h)",
         )
     if len(given) == 2 and _is_right_side(given[1]):
         return AffineConstraint(*given)
+    if any(one is None for one in given):
+        refuse("shared", "holds None", "Leave it out; a pair (G, b) needs both")
     members = [as_coupling(one) for one in given]
     affine = [one for one in members if isinstance(one, AffineConstraint) and one.linear is None]
     if len(affine) == len(members):
@@ -177,7 +204,7 @@ def as_coupling(given: Any) -> Coupling | None:
 
 
 def _is_right_side(value: Any) -> bool:
-    if callable(value) or isinstance(value, Coupling | dict) or sp.issparse(value):
+    if value is None or callable(value) or isinstance(value, Coupling | dict) or sp.issparse(value):
         return False
     try:
         return np.asarray(value, dtype=np.float64).ndim <= 1
@@ -205,10 +232,13 @@ def _dense(argument: str, value: Any) -> Any:
 
 def _shape_of(argument: str, function: Callable[[PyTree], Any], x: PyTree) -> tuple[int, ...]:
     try:
-        shape: tuple[int, ...] = jax.eval_shape(function, x).shape
+        value = jax.eval_shape(function, x)
     except Exception as error:
         reason = str(error).splitlines()[0].rstrip(".")
         refuse(argument, f"cannot be evaluated at x: {reason}", "Make it a function of all strategies, in jax.numpy")
+    shape: tuple[int, ...] = value.shape
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        refuse(argument, f"must return real numbers, but it returns {value.dtype}", "Return h(x), with h(x) ≤ 0 meant")
     if len(shape) != 1:
         refuse(argument, f"must return a number or a vector, but its shape is {shape}", "Return one entry a constraint")
     return shape

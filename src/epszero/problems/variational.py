@@ -1,6 +1,6 @@
 """Find x ∈ C with ⟨F(x), y − x⟩ ≥ 0 for all y ∈ C, F(x) = E F(x, ξ). It is 0 ∈ N_C(x) + F(x)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from epszero._checks import known_arguments
 from epszero.oracles import as_oracle
@@ -12,7 +12,9 @@ from epszero.problems.declared import Declared
 class VariationalInequality(Problem):
     """VI(F, C): `F(x)` or `F(x, xi)`, `over` a set or nested sets (functions give a mixed variational inequality)."""
 
-    uncertain_side: ClassVar[str] = "F"
+    @property
+    def uncertain_side(self) -> str:
+        return "F"
 
     @known_arguments
     def __init__(self, F: Any, over: Any, declared: Declared | None = None) -> None:

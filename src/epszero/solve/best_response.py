@@ -2,9 +2,11 @@
 
 An agent's solver is a generator: it yields the strategy that it wants to know about and is sent the value, gradient and
 Hessian of its cost there. Nothing else of the game reaches it, but for its own set and, where constraints are shared,
-what they leave it.
+what they leave it. A convex shared constraint is met by its tangents, each below the function that it touches, gathered
+on the way; what a tangent misses is charged to the cost at a price above its multiplier.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
@@ -26,16 +28,17 @@ from epszero.problems.backward import Backward
 from epszero.problems.feasible import is_conic, product_form
 from epszero.sets._conic import ConicForm, minimise
 
-ROUNDS = 60  # quadratic programmes per agent; a quadratic cost needs one
+ROUNDS = 60  # quadratic models per agent; a quadratic cost needs one
 ENOUGH = 1e-13  # predicted decrease, relative to the size of the cost, at which an agent is done
 HALVINGS = 30
-KEPT = 1e-10  # violation of shared constraints that counts as none
+KEPT = 1e-9  # violation of shared constraints that counts as none
+PENALTIES = 25  # rounds of the augmented Lagrangian for local functions
 
 
 class Response(NamedTuple):
     """The best that was found for one agent."""
 
-    saving: float
+    saving: float  # NaN where the solver failed
     strategy: FloatArray  # flat
 
 
@@ -49,16 +52,14 @@ class Tangents(NamedTuple):
 Solver = Generator[FloatArray, Model, Response]
 
 
-def best_responses(problem: Any, view: View, x: PyTree, multipliers: Any, agents: Sequence[int]) -> list[Response]:
+def best_responses(problem: Any, view: View, x: PyTree, agents: Sequence[int]) -> list[Response]:
     """One for each of these agents, the others held at x."""
     solvers: dict[int, Solver] = {}
     for agent in agents:
         side, tree, own = view.own_side(agent), view.own_tree(x, agent), view.own(x, agent)
         shared = None if problem.coupling is None else _shared(problem.coupling, view, x, agent)
-        if _is_conic(side, tree):
-            solvers[agent] = _newton(_Conic(product_form(side, tree), shared), own)
-        else:
-            solvers[agent] = _newton(_Nonsmooth(side, tree, shared, multipliers), own)
+        conic = _is_conic(side, tree)
+        solvers[agent] = _newton(Conic(product_form(side, tree), shared) if conic else Local(side, tree, shared), own)
     return _driven(view, x, solvers)
 
 
@@ -82,79 +83,96 @@ def _is_conic(side: Backward, own: PyTree) -> bool:
     return all(jax.tree.leaves(side.each(lambda part, leaf: is_conic(part, max(np.size(leaf), 1)), own)))
 
 
-def _newton(limits: "_Conic | _Nonsmooth", start: FloatArray) -> Solver:
+def _newton(limits: "Limits", start: FloatArray) -> Solver:
     """min f(y) under `limits`, by Newton steps: each minimises a quadratic model of f, then f decides how far to go."""
     y = start
-    here = limits.priced((yield y), y)
-    first = float(here.value) + limits.extra(y)
+    here: Model = yield y
+    first = float(here.value) + limits.local(y)
     for _ in range(ROUNDS):
         step = limits.step(here, y)
+        if step is None:
+            return Response(np.nan, y)
         now = float(here.value) + limits.extra(y)
-        predicted = (
-            -float(here.gradient @ step + 0.5 * step @ here.hessian @ step) + limits.extra(y) - limits.extra(y + step)
-        )
-        if abs(predicted) <= ENOUGH * (1 + abs(now)):
+        change = float(here.gradient @ step + 0.5 * step @ here.hessian @ step)
+        if abs(limits.extra(y) - limits.extra(y + step) - change) <= ENOUGH * (1 + abs(now)):
             break
         for halving in range(HALVINGS):
             new = y + 0.5**halving * step
-            there = limits.priced((yield new), new)
+            there: Model = yield new
             if float(there.value) + limits.extra(new) <= now + 1e-15 * (1 + abs(now)):
                 y, here = new, there
                 break
         else:
             break
-    return Response(first - float(here.value) - limits.extra(y), y)
+    saving = first - float(here.value) - limits.local(y)
+    return Response(saving, y) if saving > 0 or limits.violation(start) > KEPT else Response(0.0, start)
 
 
-def _convex(hessian: FloatArray) -> FloatArray:
-    """The symmetric part, lifted where rounding or a cost that is not convex makes it negative."""
-    symmetric = (hessian + hessian.T) / 2
-    least = float(np.linalg.eigvalsh(symmetric)[0])
-    return symmetric if least >= 0 else symmetric + (1e-12 - least) * np.eye(len(symmetric))
+class Limits(ABC):
+    """What an agent may do: its own set or local function, and what shared constraints leave it."""
+
+    def __init__(self, shared: Callable[[FloatArray], Tangents] | None) -> None:
+        self.shared = shared
+        self.rows: list[FloatArray] = []
+        self.bounds: list[FloatArray] = []
+        self.price = 0.0  # of violating a shared constraint
+
+    @abstractmethod
+    def minimiser(self, model: Model, hessian: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """argmin of the quadratic model within the limits and tangents, and the tangents' multipliers."""
+
+    def local(self, y: FloatArray) -> float:
+        """g(y), 0 on a set."""
+        del y
+        return 0.0
+
+    def violation(self, y: FloatArray) -> float:
+        """Of the shared constraints, summed."""
+        return 0.0 if self.shared is None else float(np.sum(np.maximum(self.shared(y).value, 0.0)))
+
+    def extra(self, y: FloatArray) -> float:
+        """What comes on top of the smooth cost: g(y), and the price of violation."""
+        return self.local(y) + self.price * max(self.violation(y) - KEPT, 0.0)
+
+    def step(self, model: Model, y: FloatArray) -> FloatArray | None:
+        """From y to the minimiser of the model; None where the solver fails."""
+        if self.shared is not None:
+            value, slope = self.shared(y)
+            self.rows.append(slope)
+            self.bounds.append(slope @ y - value)
+        symmetric = (model.hessian + model.hessian.T) / 2
+        least = float(np.linalg.eigvalsh(symmetric)[0])
+        if least < 0:  # rounding, or a cost that is not convex
+            symmetric = symmetric + (1e-12 - least) * np.eye(len(y))
+        found = self.minimiser(model, symmetric, y)
+        if found is None:
+            return None
+        self.price = max(self.price, 2 * float(np.max(np.abs(found[1]), initial=0.0)))
+        return found[0] - y
 
 
 # -- sets: quadratic programmes by Clarabel ----------------------------------------------------------------------------
 
 
-class _Conic:
-    """A strategy set in conic form, and what shared constraints leave of it.
-
-    A convex constraint is met by its tangents, each below the function that it touches, gathered on the way; what a
-    tangent misses is charged to the cost at a price above the multiplier.
-    """
+class Conic(Limits):
+    """A strategy set in conic form."""
 
     def __init__(self, form: ConicForm, shared: Callable[[FloatArray], Tangents] | None) -> None:
-        self.form, self.shared = form, shared
-        self.rows: list[FloatArray] = []
-        self.bounds: list[FloatArray] = []
-        self.price = 0.0
+        super().__init__(shared)
+        self.form = form
 
-    def priced(self, model: Model, y: FloatArray) -> Model:
-        return model
-
-    def extra(self, y: FloatArray) -> float:
-        """What violating the shared constraints is charged with."""
-        violated = 0.0 if self.shared is None else float(np.sum(np.maximum(self.shared(y).value - KEPT, 0.0)))
-        return self.price * violated
-
-    def step(self, model: Model, y: FloatArray) -> FloatArray:
-        hessian, limits = _convex(model.hessian), self._limits(y)
-        result = minimise(limits, model.gradient - hessian @ y, hessian)
+    def minimiser(self, model: Model, hessian: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        form = self._with_tangents()
+        result = minimise(form, model.gradient - hessian @ y, hessian)
         if result.status == "unbounded":  # a linear cost on an unbounded set: go far, and see
             hessian = hessian + 1e-6 * np.eye(len(y))
-            result = minimise(limits, model.gradient - hessian @ y, hessian)
-        if result.status != "solved":
-            return np.zeros_like(y)
-        self.price = max(self.price, 2 * float(np.max(np.abs(result.dual[len(self.form.b) :]), initial=0.0)))
-        return result.x - y
+            result = minimise(form, model.gradient - hessian @ y, hessian)
+        return (result.x, result.dual[len(self.form.b) :]) if result.status == "solved" else None
 
-    def _limits(self, y: FloatArray) -> ConicForm:
+    def _with_tangents(self) -> ConicForm:
         form = self.form
-        if self.shared is None:
+        if not self.rows:
             return form
-        value, slope = self.shared(y)
-        self.rows.append(slope)
-        self.bounds.append(slope @ y - value)
         bound = np.concatenate(self.bounds)
         wide = sp.csr_matrix((len(bound), form.A.shape[1] - form.n))
         A = sp.vstack([form.A, sp.hstack([sp.csr_matrix(np.concatenate(self.rows)), wide])], format="csr")
@@ -165,46 +183,68 @@ class _Conic:
 # -- local functions: L-BFGS by SciPy on the forward-backward envelope -------------------------------------------------
 
 
-class _Nonsmooth:
-    """A local function g, known by its value and prox; shared constraints are priced by their multipliers.
+class Local(Limits):
+    """A local function g, known by its value and prox.
 
-    The quadratic model q plus g is minimised through the envelope E(v) = q(v) − γ/2‖∇q(v)‖² + g^γ(v − γ∇q(v)), which is
-    smooth for γ < 1/‖H‖ and has the same minimisers (Stella, Themelis & Patrinos 2017).
+    A smooth q plus g is minimised through the envelope E(v) = q(v) − γ/2‖∇q(v)‖² + g^γ(v − γ∇q(v)), which is smooth for
+    γ < 1/‖∇²q‖ and has the same minimisers (Stella, Themelis & Patrinos 2017). Tangents Cy ≤ d enter q by an augmented
+    Lagrangian: ρ/2 ‖[Cy − d + m/ρ]₊‖², with the multipliers m updated between the runs.
     """
 
-    def __init__(
-        self, side: Backward, own: PyTree, shared: Callable[[FloatArray], Tangents] | None, multipliers: Any
-    ) -> None:
-        self.side, self.shared, self.multipliers = side, shared, multipliers
+    def __init__(self, side: Backward, own: PyTree, shared: Callable[[FloatArray], Tangents] | None) -> None:
+        super().__init__(shared)
+        self.side = side
         self.unravel = ravel_pytree(own)[1]
 
-    def priced(self, model: Model, y: FloatArray) -> Model:
-        if self.shared is None:
-            return model
-        value, slope = self.shared(y)
-        charge = float(self.multipliers @ value)
-        return Model(model.value + charge, model.gradient + slope.T @ self.multipliers, model.hessian)
-
-    def extra(self, y: FloatArray) -> float:
-        """g(y)."""
+    def local(self, y: FloatArray) -> float:
         return float(sum(np.sum(leaf) for leaf in jax.tree.leaves(self.side.each(_local_value, self._tree(y)))))
 
-    def step(self, model: Model, y: FloatArray) -> FloatArray:
-        H, gradient = _convex(model.hessian), model.gradient
-        top = float(np.linalg.norm(H, 2))
+    def minimiser(self, model: Model, hessian: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        n = len(y)
+        C, d = (
+            (np.concatenate(self.rows), np.concatenate(self.bounds)) if self.rows else (np.zeros((0, n)), np.zeros(0))
+        )
+        top, size = float(np.linalg.norm(hessian, 2)), float(np.linalg.norm(C, 2)) if len(C) else 0.0
+        rho = 10 * max(top, 1e-8) / size**2 if size > 0 else 1.0
+        m, v = np.zeros(len(d)), y
+        for _ in range(PENALTIES if size > 0 else 1):
+            v = self._smoothed(model.gradient, hessian, y, (C, d, m, rho), v)
+            missed = C @ v - d
+            m, before = np.maximum(m + rho * missed, 0.0), m
+            if np.abs(m - before).max(initial=0.0) <= 1e-11 * (1 + np.abs(m).max(initial=0.0)):
+                break
+        return v, m
+
+    def _smoothed(
+        self,
+        gradient: FloatArray,
+        H: FloatArray,
+        y: FloatArray,
+        penalty: tuple[Any, Any, Any, float],
+        start: FloatArray,
+    ) -> FloatArray:
+        """argmin of gᵀ(v − y) + ½(v − y)ᵀH(v − y) + ρ/2‖[Cv − d + m/ρ]₊‖² + g(v)."""
+        C, d, m, rho = penalty
+        top = float(np.linalg.norm(H + rho * C.T @ C, 2))
         gamma = 0.9 / top if top > 0 else 1.0
 
+        def smooth(v: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+            over = np.maximum(C @ v - d + m / rho, 0.0)
+            value = gradient @ (v - y) + 0.5 * (v - y) @ H @ (v - y) + 0.5 * rho * over @ over
+            active = C[over > 0]
+            return float(value), gradient + H @ (v - y) + rho * C.T @ over, H + rho * active.T @ active
+
         def envelope(v: FloatArray) -> tuple[float, FloatArray]:
-            slope = gradient + H @ (v - y)
+            value, slope, curvature = smooth(v)
             p = self._prox(v - gamma * slope, gamma)
             away = v - p
-            value = 0.5 * (v - y) @ H @ (v - y) + gradient @ (v - y) - slope @ away + away @ away / (2 * gamma)
-            return value + self.extra(p), (away - gamma * H @ away) / gamma
+            value = value - slope @ away + away @ away / (2 * gamma) + self.local(p)
+            return float(value), away / gamma - curvature @ away
 
-        found = minimize(envelope, y, jac=True, method="L-BFGS-B",
+        found = minimize(envelope, start, jac=True, method="L-BFGS-B",
                          options={"maxiter": 2000, "ftol": 0.0, "gtol": 1e-12})  # fmt: skip
         v = np.asarray(found.x)
-        return self._prox(v - gamma * (gradient + H @ (v - y)), gamma) - y
+        return self._prox(v - gamma * smooth(v)[1], gamma)
 
     def _prox(self, v: FloatArray, gamma: float) -> FloatArray:
         return np.asarray(ravel_pytree(self.side.resolvent(self._tree(v), jnp.asarray(gamma)))[0])

@@ -16,3 +16,11 @@ def suited(problem: Problem) -> Method:
 def fallback(first: Method) -> Method | None:
     """What to try when backtracking finds that B is not cocoercive, which the first method needs."""
     return None if isinstance(first, ForwardBackwardForward) else ForwardBackwardForward()
+
+
+def instead(first: Method) -> str:
+    """The note that the fallback was used."""
+    return (
+        f"The first choice, {first.description}, did not converge, as where B is monotone but not cocoercive; "
+        "forward-backward-forward was used instead."
+    )

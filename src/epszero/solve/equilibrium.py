@@ -2,8 +2,8 @@
 
 Where the strategy sets have a conic form: sequential quadratic programming, each programme by Clarabel (one is enough
 for a quadratic cost), shared constraints included, a convex one by its tangents. For the rest (nonsmooth local terms):
-L-BFGS by SciPy on the forward-backward envelope, a smooth function with the same minimisers, shared constraints priced
-by their multipliers.
+L-BFGS by SciPy on the forward-backward envelope, a smooth function with the same minimisers, shared constraints by an
+augmented Lagrangian.
 
 Beside the saving found there is a bound that holds for convex costs whatever a solver does: for every feasible y,
     f_i(x) + g_i(x_i) − f_i(y, x_{−i}) − g_i(y) ≤ g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ − λᵀh(x),  v = F̂(x) + ∇h(x)ᵀλ
@@ -36,7 +36,7 @@ class EquilibriumCheck:
     """What deviating alone could bring, and how well shared constraints are met."""
 
     agents: tuple[int, ...]  # whose best responses were computed
-    saving: FloatArray  # of each of them: cost now minus cost of the best response found
+    saving: FloatArray  # of each of them: cost now minus cost of the best response found; NaN where a solver failed
     responses: tuple[FloatArray, ...]  # these best responses, each a flat array
     at_most: FloatArray  # of all agents: a bound on the saving, for convex costs; ∞ where there is none
     violation: float | None = None  # the largest entry of h(x), 0 where all hold; None without shared constraints
@@ -62,7 +62,7 @@ class EquilibriumCheck:
         return text
 
 
-def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Sequence[int] | None) -> EquilibriumCheck:
+def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Any) -> EquilibriumCheck:
     """See `Solution.check_equilibrium`."""
     if not isinstance(problem, Game | AggregativeGame):
         refuse("check_equilibrium", f"is for games, and this is a {type(problem).__name__}", "Use check()")
@@ -73,7 +73,7 @@ def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Sequenc
         h = None if coupling is None else np.asarray(coupling.value(x))
         at_most = _bounds(problem, data, x, multipliers, h)
         chosen = _chosen(problem.agents, agents, at_most)
-        found = best_responses(problem, view_of(problem, data, x), x, multipliers, chosen)
+        found = best_responses(problem, view_of(problem, data, x), x, chosen)
     saving = np.array([one.saving for one in found])
     responses = tuple(one.strategy for one in found)
     if h is None or multipliers is None:
@@ -84,9 +84,10 @@ def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Sequenc
     )  # fmt: skip
 
 
-def _chosen(many: int, given: Sequence[int] | None, at_most: FloatArray) -> tuple[int, ...]:
+def _chosen(many: int, given: Any, at_most: FloatArray) -> tuple[int, ...]:
     if given is not None:
-        chosen = tuple(count("agents", int(agent)) for agent in given)
+        listed = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given]
+        chosen = tuple(count("agents", agent) for agent in listed)
         if not chosen or max(chosen) >= many:
             refuse("agents", f"must be numbers from 0 to {many - 1}", "Leave it out for all of them")
         return chosen

@@ -17,11 +17,15 @@ from epszero._types import PyTree
 from epszero.methods import Method
 from epszero.oracles import Average
 from epszero.problems import Problem
+from epszero.solve.choice import instead
 from epszero.solve.loop import Drive, advance_many, begin_many
 from epszero.solve.progress import checked_progress, reporting
 from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
 from epszero.solve.solution import Solution
 from epszero.solve.solve import Plan
+from epszero.solve.status import Status
+
+FAILED = (Status.NO_STEP, Status.STALLED, Status.DIVERGED)  # another method may do better
 
 
 @known_arguments
@@ -51,25 +55,43 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
     with jax.enable_x64(True):
         x, notes = starting_point(problem, trials[0], x0)
         notes += sorted({note for data in trials for note in check_oracle(problem, data, x)})
-        settled = plan.method.prepared(problem, x)
-        settled, x = on_device((settled, x))
-        A = problem.placed
+        x = on_device(x)
         averages = [averaged(problem, data, x) for data in trials]
-        solutions: dict[int, Solution] = {}
-        with reporting(progress, plan.steps - 1, f"{len(trials)} trials, {settled.description}") as report:
-            for group in _alike(averages):
-                B = stack([averages[i] for i in group])
-                start = begin_many(settled, A, B, x, plan.tol)
-                drive = Drive(plan.steps, plan.looks, (start, B))
-                drive.run(
-                    lambda run, stops, B=B: advance_many(settled, A, B, run, stops),
-                    start,
-                    lambda run: report(int(np.max(run.state.k)) - 1, float(np.max(run.state.residual))),
-                )  # fmt: skip
-                run = to_numpy(drive.latest)
-                for place, i in enumerate(group):
-                    residuals = [(look, float(r[place])) for look, r in zip(drive.seen, drive.residuals, strict=True)]
-                    solutions[i] = plan.finished(pick(run, place), residuals, settled, notes, trials[i])
+        solutions = _driven(plan, plan.method, (averages, x), trials, notes, progress)
+        failed = [
+            i for i, one in enumerate(solutions) if one.status in (Status.NO_STEP, Status.STALLED, Status.DIVERGED)
+        ]
+        if plan.second is not None and failed:
+            rest = [averages[i] for i in failed], x
+            said = [*notes, instead(solutions[failed[0]].method)]
+            again = _driven(plan, plan.second, rest, [trials[i] for i in failed], said, progress)
+            for i, one in zip(failed, again, strict=True):
+                if one.status is Status.CONVERGED or one.residual < solutions[i].residual:
+                    solutions[i] = one
+    return solutions
+
+
+def _driven(
+    plan: Plan, method: Method, given: tuple[list[Average], PyTree], trials: list[Any], notes: list[str], progress: Any
+) -> list[Solution]:
+    """One method on all trials, those with averages of the same shape together."""
+    averages, x = given
+    settled, A = on_device(method.prepared(plan.problem, x)), plan.problem.placed
+    solutions: dict[int, Solution] = {}
+    with reporting(progress, plan.steps - 1, f"{len(trials)} trials, {settled.description}") as report:
+        for group in _alike(averages):
+            B = stack([averages[i] for i in group])
+            start = begin_many(settled, A, B, x, plan.tol)
+            drive = Drive(plan.steps, plan.looks, (start, B))
+            drive.run(
+                lambda run, stops, B=B: advance_many(settled, A, B, run, stops),
+                start,
+                lambda run: report(int(np.max(run.state.k)) - 1, float(np.max(run.state.residual))),
+            )  # fmt: skip
+            run = to_numpy(drive.latest)
+            for place, i in enumerate(group):
+                residuals = [(look, float(r[place])) for look, r in zip(drive.seen, drive.residuals, strict=True)]
+                solutions[i] = plan.finished(pick(run, place), residuals, settled, notes, trials[i])
     return [solutions[i] for i in range(len(trials))]
 
 

@@ -40,7 +40,7 @@ class Reference:
 
 @known_arguments
 def reference_equilibrium(
-    problem: Problem, pool: Samples, *, step: Any = None, iterations: int = 1000, batch: int = 10, seed: int = 0,
+    problem: Any, pool: Any, *, step: Any = None, iterations: int = 1000, batch: int = 10, seed: int = 0,
     x0: PyTree = None,
 ) -> Reference:  # fmt: skip
     """The paper's reference: `batch`·k fresh samples at iteration k, uniform between the pool's extremes.
@@ -63,8 +63,8 @@ def reference_equilibrium(
         check_oracle(problem, pool, x)
         size = checked_step(known.best if step is None and known is not None else step, x)
         low, high = (jax.tree.map(lambda leaf, f=f: f(leaf, axis=0), pool.values) for f in (np.min, np.max))
-        given = on_device((problem.oracle, (low, high), x, size, np.asarray(K)))
-        x, move = to_numpy(_run(problem.placed, *given, (key, many)))
+        oracle, extremes, x, size, last = on_device((problem.oracle, (low, high), x, size, np.asarray(K)))
+        x, move = to_numpy(_run(problem.placed, oracle, extremes, x, size, last, (key, many)))
     return Reference(x, K, many * K * (K + 1) // 2, float(move))
 
 

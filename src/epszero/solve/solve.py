@@ -12,7 +12,7 @@ from epszero._types import PyTree
 from epszero.methods import Method
 from epszero.problems import Problem
 from epszero.samples import Samples
-from epszero.solve.choice import fallback, suited
+from epszero.solve.choice import fallback, instead, suited
 from epszero.solve.loop import CONVERGED, DIVERGED, NOT_FINITE, STALLED, STUCK, Drive, Run, advance_one, begin_one
 from epszero.solve.progress import checked_progress, reporting
 from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
@@ -62,10 +62,11 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
         B, x = on_device((averaged(problem, data, x), x))
         A = problem.placed
         run, residuals, settled, interrupted = _driven(plan, plan.method, (A, B, x), progress)
-        if plan.second is not None and int(run.code) == STUCK:
-            notes.append(f"{settled.description} found no step, as B is not cocoercive along the path; "
-                         "the second method was used.")  # fmt: skip
-            run, residuals, settled, interrupted = _driven(plan, plan.second, (A, B, x), progress)
+        if plan.second is not None and int(run.code) in (STUCK, STALLED, DIVERGED):
+            again = _driven(plan, plan.second, (A, B, x), progress)
+            if int(again[0].code) == CONVERGED or again[0].state.residual < run.state.residual:
+                notes.append(instead(settled))
+                run, residuals, settled, interrupted = again
     solution = plan.finished(run, residuals, settled, notes, data, interrupted, kept)
     return plan.answer(solution, throw)
 
