@@ -58,7 +58,6 @@ def test_a_game_that_does_not_add_up_is_refused_at_construction(costs, strategie
         ez.Game(costs, strategies)
 
 
-@pytest.mark.xfail(strict=True, reason="an agent without any strategy set is accepted")
 @pytest.mark.parametrize("nothing", [None, [], {}])
 def test_an_agent_without_a_strategy_is_refused(nothing):
     with pytest.raises(ez.InputError, match="^strategies"):
@@ -80,7 +79,6 @@ def test_a_cost_that_is_no_number_is_refused_before_any_iteration(first, words):
         ez.solve(ez.Game([first, near(1)], BOXES))
 
 
-@pytest.mark.xfail(strict=True, reason="JAX's message on grad is shown, or 'an array of shape None'")
 @pytest.mark.parametrize(
     "first", [lambda x: 1, lambda x: None, lambda x: [x[0].sum()], lambda x: jnp.sum(x[0] > 0)],
     ids=["integer", "nothing", "list", "count"],
@@ -124,20 +122,17 @@ def test_a_cost_of_agents_alike_that_is_a_vector_is_refused():
         ez.solve(ez.AggregativeGame(lambda own, average, car: car["wear"] * own, CARS, BOX))
 
 
-@pytest.mark.xfail(strict=True, reason="reported as a failure of the cost, which is innocent")
 @pytest.mark.parametrize("x0", [np.zeros((4, 2)), np.zeros(2), np.zeros((2, 3, 2))], ids=["four", "one", "batch"])
 def test_a_start_for_another_number_of_agents_is_refused_by_name(x0):
     with pytest.raises(ez.InputError, match=r"^x0: .*3"):
         ez.solve(ez.AggregativeGame(bowl, CARS, BOX), x0=x0)
 
 
-@pytest.mark.xfail(strict=True, reason="'parameters[0]: is one number ... give one entry per agent', which was done")
 def test_parameters_in_a_plain_list_are_understood_or_explained():
     game = ez.AggregativeGame(lambda own, average, wear: wear * own @ own - own.sum(), [1.0, 2.0], BOX)
     np.testing.assert_allclose(ez.solve(game).x, [[0.5, 0.5], [0.25, 0.25]], atol=1e-8)
 
 
-@pytest.mark.xfail(strict=True, reason="taken for four parts of every agent's strategy; then the cost is blamed")
 def test_a_list_of_sets_for_agents_alike_is_refused_by_name():
     with pytest.raises(ez.InputError, match=r"^strategies: .*(batch|Game)"):
         ez.solve(ez.AggregativeGame(bowl, CARS, [BOX] * 3))
@@ -201,7 +196,6 @@ def test_what_is_convex_on_the_strategies_is_neither_refused_nor_warned_of():
     assert ez.solve(ez.Game(costs, sets), iterations=0).notes == ()
 
 
-@pytest.mark.xfail(strict=True, reason="remembered per shape of the samples, though it depends on their values")
 def test_convexity_is_judged_for_the_samples_at_hand():
     game = ez.Game([lambda x, xi: xi[0] * jnp.sum(x[0] ** 2), near(1)], BOXES)
     ez.solve(game, np.array([[3.0], [1.0]]), iterations=0)
@@ -213,10 +207,7 @@ def test_convexity_is_judged_for_the_samples_at_hand():
     "x0",
     [
         None,
-        pytest.param(
-            [np.ones(2), np.ones(2)],
-            marks=pytest.mark.xfail(strict=True, reason="all points looked at are corners of the box"),
-        ),
+        [np.ones(2), np.ones(2)],
     ],
 )
 def test_a_shared_constraint_that_is_not_convex_is_warned_of(x0):
@@ -225,7 +216,6 @@ def test_a_shared_constraint_that_is_not_convex_is_warned_of(x0):
         ez.solve(game, x0=x0, iterations=0)
 
 
-@pytest.mark.xfail(strict=True, reason="called infeasible by tangents, which prove nothing for a concave constraint")
 def test_a_shared_constraint_that_is_not_convex_is_not_called_infeasible():
     with pytest.warns(ez.ConvexityWarning, match="^shared: constraint 0 is not convex"):
         ez.solve(ez.Game(COSTS, BOXES, shared=lambda x: 1.0 - x[0] @ x[0]), iterations=0)
@@ -262,9 +252,6 @@ def test_shared_constraints_that_do_not_fit_are_refused_at_construction(shared, 
         ez.Game(COSTS, BOXES, shared=shared)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="G as a function is never checked to be linear; a constant in it gives NaN steps"
-)
 @pytest.mark.parametrize(
     "G", [lambda x: x[0] ** 2 + x[1], lambda x: x[0] + x[1] - 3.0, lambda x: jnp.abs(x[0]) + x[1]],
     ids=["square", "constant", "absolute"],
@@ -274,13 +261,11 @@ def test_a_function_that_is_not_linear_is_refused_as_G(G):
         ez.solve(ez.Game(COSTS, BOXES, shared=(G, [1.0, 1.0])), iterations=0)
 
 
-@pytest.mark.xfail(strict=True, reason="raw TypeError of jacrev")
 def test_a_constraint_that_is_a_comparison_is_refused_in_a_sentence():
     with pytest.raises(ez.InputError, match="^shared: "):
         ez.Game(COSTS, BOXES, shared=lambda x: x[0].sum() < 1.0)
 
 
-@pytest.mark.xfail(strict=True, reason="'b: must be finite, but it is NaN'; a None in a list is passed over in silence")
 @pytest.mark.parametrize("shared", [(ONE_ROW, None), [None, (ONE_ROW, 1.0)]])
 def test_a_missing_part_of_shared_is_named(shared):
     with pytest.raises(ez.InputError, match=r"^(b|shared\S*): .*None"):

@@ -41,10 +41,10 @@ def test_the_point_of_a_solution_is_a_warm_start(solution):
 @pytest.mark.parametrize(
     ("x0", "words"),
     [
-        ([np.zeros(2)] * 3, "^x0: must be nested like A.*3 != 2"),
+        ([np.zeros(2)] * 3, "^x0: must be nested like .*3 != 2"),
         ([np.zeros(2), np.zeros(3)], r"^x0: Box has points of shape \(2,\), but the last axis is \(3,\)"),
         ([np.zeros(2), [0.0, np.nan]], r"^x0\[1\]: must be finite"),
-        (np.zeros((2, 2)), "^x0: must be nested like A"),
+        (np.zeros((2, 2)), "^x0: must be nested like"),
     ],
 )
 def test_a_start_that_does_not_fit_is_refused(x0, words):
@@ -52,13 +52,11 @@ def test_a_start_that_does_not_fit_is_refused(x0, words):
         ez.solve(BOUND, SAMPLES, x0=x0)
 
 
-@pytest.mark.xfail(strict=True, reason="the costs are blamed: 'dot_general requires contracting dimensions'")
 def test_a_start_with_too_many_multipliers_is_refused_by_name(solution):
     with pytest.raises(ez.InputError, match="^x0: .*multipliers"):
         ez.solve(BOUND, SAMPLES, x0=solution.point._replace(multipliers=np.zeros(3)))
 
 
-@pytest.mark.xfail(strict=True, reason="'PyTreeDef([*, *])' is shown to the user; a tuple of strategies is refused")
 def test_a_tuple_of_strategies_is_a_start_too(solution):
     again = ez.solve(BOUND, SAMPLES, tol=1e-10, x0=tuple(solution.x))
     np.testing.assert_allclose(np.stack(again.x), np.stack(solution.x), atol=1e-8)
@@ -154,17 +152,15 @@ def test_some_agents_only(solution):
             solution.check_equilibrium(agents=agents)
 
 
-@pytest.mark.xfail(strict=True, reason="raw TypeError, raw ValueError, and 0.7 is taken for 0")
-@pytest.mark.parametrize("agents", [1, ["first"], [0.7]])
+@pytest.mark.parametrize("agents", [["first"], [0.7], [], "all"])
 def test_agents_that_are_no_list_of_numbers_are_refused(solution, agents):
     with pytest.raises(ez.InputError, match="^agents: must be"):
         solution.check_equilibrium(agents=agents)
 
 
-@pytest.mark.xfail(strict=True, reason="zero-size array to reduction operation maximum")
 def test_no_constraints_at_all():
-    empty = ez.Game([lambda x: x[0] @ x[0], lambda x: x[1] @ x[1]], BOXES, shared=(np.zeros((0, 4)), []))
-    assert ez.solve(empty).check_equilibrium().largest < 1e-9
+    with pytest.raises(ez.InputError, match="^G: has no row.*Leave shared out"):
+        ez.Game([lambda x: x[0] @ x[0], lambda x: x[1] @ x[1]], BOXES, shared=(np.zeros((0, 4)), []))
 
 
 def test_it_is_for_games_only():
@@ -173,7 +169,6 @@ def test_it_is_for_games_only():
         stated.check_equilibrium()
 
 
-@pytest.mark.xfail(strict=True, reason="18 projections of everybody for each agent, at each of three points")
 def test_looking_for_convexity_does_not_project_everybody_for_each_agent(monkeypatch):
     calls = []
     original = Backward.into_domain
@@ -183,5 +178,5 @@ def test_looking_for_convexity_does_not_project_everybody_for_each_agent(monkeyp
         lambda own, average, wear: wear * own @ own - 2 * own.sum() ** 2, np.ones(agents), ez.sets.Simplex(dim=3)
     )
     with jax.enable_x64(True):
-        assert game.examine(None, np.full((agents, 3), 1 / 3)) == []
+        assert game.examine(None, np.full((agents, 3), 1 / 3)) == ([], True)
     assert len(calls) < 10 * agents

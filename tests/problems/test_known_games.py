@@ -101,9 +101,6 @@ def test_two_agents_that_share_a_ball():
     assert (check.at_most >= check.saving).all()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="with a local function, shared constraints are only priced: responses leave them"
-)
 def test_a_deviation_stays_within_shared_constraints_with_local_functions_too():
     game = ez.Game(DISC, [ez.functions.L1(np.full(2, 0.1)), ez.sets.Box(-2.0, 2.0, dim=2)], shared=ball)
     x = [np.array([0.3, -0.2]), np.array([0.1, 0.6])]
@@ -146,12 +143,7 @@ def test_a_game_that_rotates_needs_the_right_step():
     "pull",
     [
         1.9,
-        pytest.param(
-            2.0,
-            marks=pytest.mark.xfail(
-                strict=True, reason="backtracking crawls with a step of 1e-12 to the last iteration and never gives up"
-            ),
-        ),
+        2.0,
     ],
 )
 def test_a_leader_whom_the_other_follows(pull):
@@ -194,7 +186,6 @@ def test_zero_sum_matrix_games():
     np.testing.assert_allclose(check.at_most, savings, atol=1e-9)  # for linear costs the bound is the saving
 
 
-@pytest.mark.xfail(strict=True, reason="solve falls back on forward-backward-forward, solve_many does not")
 def test_many_zero_sum_games_need_no_method_to_be_named():
     many = [ez.Samples.from_arrays(A[None]) for A in MATRICES]
     assert all(one.status is ez.Status.CONVERGED for one in ez.solve_many(MATRIX_GAME, many))

@@ -29,8 +29,8 @@ def zero_sum(matrix: Any = None, shape: Shape | None = None, *, norm: float | No
     sample is a matrix: a row of m·n numbers (row after row of A), or an m × n array by `ez.Samples.from_arrays`.
 
     Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
-    forward-backward-forward by itself. For samples pass `norm`, a bound on ‖A‖₂ of every matrix that can occur, or
-    else name the method, `ez.solve(game, samples, ez.ForwardBackwardForward())`; if not, another is tried first.
+    forward-backward-forward by itself. For samples, `norm`, a bound on ‖A‖₂ of every matrix that can occur, does the
+    same; a loose one makes the steps short, and without it method and step are found on the way.
     `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them.
     """
     if matrix is None:

@@ -63,7 +63,7 @@ class Problem:
         given = x if isinstance(x, PrimalDual) else PrimalDual(x, None)
         rows = self.coupling.rows(given.x)
         if given.multipliers is not None and np.shape(given.multipliers) != (rows,):
-            refuse("x0", f"must have one multiplier per shared constraint, {rows} of them, but their shape is "
+            refuse("x0", f"must have multipliers, one per shared constraint, {rows} in all, but their shape is "
                    f"{np.shape(given.multipliers)}", "Pass solution.point, or the strategies alone")  # fmt: skip
         return PrimalDual(given.x, np.zeros(rows) if given.multipliers is None else given.multipliers)
 

@@ -6,7 +6,7 @@ it is evidence at the points looked at, and a `ConvexityWarning` says where. All
 """
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._checks import refuse
+from epszero._double import to_numpy
 from epszero._points import shapes
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import OwnData
@@ -56,7 +57,7 @@ def refuse_vectors(game: "Game | AggregativeGame", row: PyTree, x: PyTree) -> No
             refuse(name, f"must return one number, but it returns an array of shape {shape}",
                    "Sum over what it should add up, or index the entry that is meant")  # fmt: skip
         if not jnp.issubdtype(kind, jnp.floating):
-            refuse(name, f"must return a real number, but it returns {kind}", "Compute it from x in floating point")
+            refuse(name, f"must return one real number, but it returns {kind}", "Compute it from x in floating point")
 
 
 def _bent_cost(game: "Game | AggregativeGame", view: View, points: list[PyTree]) -> str | None:
@@ -102,12 +103,12 @@ def _downward(view: View, agent: int, hessian: FloatArray, point: PyTree) -> Flo
     own, side = view.own(point, agent), view.own_side(agent)
     size = 1 + np.abs(own)
 
-    def nearest(strategy: FloatArray) -> FloatArray:
-        inside = side.into_domain(view.own_tree(view.with_own(point, agent, strategy), agent))
-        return np.asarray(ravel_pytree(inside)[0])
-
-    for trial in (vectors[:, 0], *rng.normal(size=(8, len(own)))):
-        direction = nearest(own + size * trial) - nearest(own - size * trial)
+    unravel: Any = ravel_pytree(view.own_tree(point, agent))[1]
+    trials = np.stack([vectors[:, 0], *rng.normal(size=(8, len(own)))])
+    ends = np.concatenate([own + size * trials, own - size * trials])
+    inside = side.into_domain(to_numpy(jax.vmap(unravel)(jnp.asarray(ends))))  # a batch of strategies of one agent
+    ends = np.asarray(jax.vmap(lambda tree: ravel_pytree(tree)[0])(inside))
+    for direction in ends[: len(trials)] - ends[len(trials) :]:
         length = np.linalg.norm(direction)
         if length > 1e-9 and direction @ hessian @ direction < -BENT * np.abs(values).max() * length**2:
             return direction

@@ -56,7 +56,7 @@ class AggregativeGame(Problem):
         self.agents = _agents(self.parameters, A, agents)
         if isinstance(strategies, list | tuple) and len(strategies) == self.agents > 1:
             refuse("strategies", f"is a list of {self.agents}, which would mean {self.agents} parts of every strategy",
-                   "Give one set with a leading axis over agents, as BoxBudget(0.0, 1.0, at_least=needs)")  # fmt: skip
+                   "Give one set as a batch over the agents, or use ez.Game")  # fmt: skip
         features = cost.features if isinstance(cost, AffineInFeatures) else None
         self.cost, uncertain = _four_arguments(
             "cost", cost.joint.function if isinstance(cost, AffineInFeatures) else cost, parameters is not None

@@ -59,14 +59,10 @@ def refuse_infeasible(problem: "Problem", x: PyTree = None) -> None:
 
 
 def points_around(strategies: Backward, x: PyTree) -> list[PyTree]:
-    """x, two strategies about it, and the midpoints between these three; the same every time."""
+    """x, two strategies on both sides of it, and the midpoints between these three; the same every time."""
     rng = np.random.default_rng(0)
-
-    def beside() -> PyTree:
-        moved = jax.tree.map(lambda leaf: leaf + (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
-        return strategies.into_domain(moved)
-
-    u, v = beside(), beside()
+    away = jax.tree.map(lambda leaf: (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
+    u, v = (strategies.into_domain(jax.tree.map(lambda a, b, s=sign: a + s * b, x, away)) for sign in (1, -1))
     return [x, u, v, *(jax.tree.map(lambda a, b: (a + b) / 2, *pair) for pair in ((x, u), (x, v), (u, v)))]
 
 

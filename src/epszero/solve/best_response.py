@@ -31,7 +31,7 @@ from epszero.sets._conic import ConicForm, minimise
 ROUNDS = 60  # quadratic models per agent; a quadratic cost needs one
 ENOUGH = 1e-13  # predicted decrease, relative to the size of the cost, at which an agent is done
 HALVINGS = 30
-KEPT = 1e-9  # violation of shared constraints that counts as none
+KEPT = 1e-12  # violation of shared constraints that counts as none
 PENALTIES = 25  # rounds of the augmented Lagrangian for local functions
 
 
@@ -187,8 +187,8 @@ class Local(Limits):
     """A local function g, known by its value and prox.
 
     A smooth q plus g is minimised through the envelope E(v) = q(v) − γ/2‖∇q(v)‖² + g^γ(v − γ∇q(v)), which is smooth for
-    γ < 1/‖∇²q‖ and has the same minimisers (Stella, Themelis & Patrinos 2017). Tangents Cy ≤ d enter q by an augmented
-    Lagrangian: ρ/2 ‖[Cy − d + m/ρ]₊‖², with the multipliers m updated between the runs.
+    γ < 1/‖∇²q‖ and has the same minimisers (Stella, Themelis & Patrinos 2017). The newest tangents Cy ≤ d enter q by an
+    augmented Lagrangian: ρ/2 ‖[Cy − d + m/ρ]₊‖², with the multipliers m updated between the runs.
     """
 
     def __init__(self, side: Backward, own: PyTree, shared: Callable[[FloatArray], Tangents] | None) -> None:
@@ -201,9 +201,7 @@ class Local(Limits):
 
     def minimiser(self, model: Model, hessian: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         n = len(y)
-        C, d = (
-            (np.concatenate(self.rows), np.concatenate(self.bounds)) if self.rows else (np.zeros((0, n)), np.zeros(0))
-        )
+        C, d = (self.rows[-1], self.bounds[-1]) if self.rows else (np.zeros((0, n)), np.zeros(0))  # the newest tangents
         top, size = float(np.linalg.norm(hessian, 2)), float(np.linalg.norm(C, 2)) if len(C) else 0.0
         rho = 10 * max(top, 1e-8) / size**2 if size > 0 else 1.0
         m, v = np.zeros(len(d)), y
