@@ -62,10 +62,10 @@ def first_state(x: PyTree, Bx: PyTree, point: PyTree, own: PyTree) -> State:
     return State(jnp.asarray(0), x, Bx, point, zero, jnp.asarray(jnp.inf), jnp.asarray(False), own)
 
 
-def first_search(A: Backward, B: Average, x: PyTree, Bx: PyTree) -> Pace:
-    """The first step to try, from the slope of B̂ between x and a point nearby."""
-    p, _ = forward_backward(A, x, Bx, probe(x, Bx))
-    return first_pace(guess(x, Bx, p, B(p)))
+def first_search(B: Average, x: PyTree, Bx: PyTree) -> Pace:
+    """The first step to try, from the slope of B̂ between x and a point nearby, in the domain or not."""
+    near = subtract(x, times(probe(x, Bx), Bx))
+    return first_pace(guess(x, Bx, near, B(near)))
 
 
 def last_size(steps: Steps, state: State) -> Any:

@@ -52,7 +52,7 @@ class Extragradient(Method):
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
-        return first_state(x, Bx, None, first_search(A, B, x, Bx) if self.steps.searched else None)
+        return first_state(x, Bx, None, first_search(B, x, Bx) if self.steps.searched else None)
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx

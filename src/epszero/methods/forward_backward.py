@@ -67,7 +67,7 @@ class ForwardBackward(Method):
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
-        own = first_search(A, B, x, Bx) if self.steps.searched else None
+        own = first_search(B, x, Bx) if self.steps.searched else None
         return first_state(x, Bx, None if self.relaxation == 1 else x, own)
 
     def step(self, A: Backward, B: Average, state: State) -> State:

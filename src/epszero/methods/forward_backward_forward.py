@@ -56,7 +56,7 @@ class ForwardBackwardForward(Method):
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
-        return first_state(x, Bx, x, first_search(A, B, x, Bx) if self.steps.searched else None)
+        return first_state(x, Bx, x, first_search(B, x, Bx) if self.steps.searched else None)
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx

@@ -21,8 +21,8 @@ from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import Array, FloatArray, PyTree
 from epszero.constants import scaled_rows, spectrum, step_range
-from epszero.methods._base import Method, State, chosen, first_state, forward_backward, size_of
-from epszero.methods.backtracking import cocoercive, first_pace, guess, judged, probe
+from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward, size_of
+from epszero.methods.backtracking import cocoercive, judged
 from epszero.methods.steps import Steps, checked_step
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems import AffineConstraint, Problem
@@ -90,8 +90,7 @@ class PreconditionedForwardBackward(Method):
         Fx = B.base(x.x)
         pace = None
         if self.primal is None:
-            near, _ = forward_backward(A.block("x"), x.x, Fx, probe(x.x, Fx))
-            pace = first_pace(guess(x.x, Fx, near, B.base(near)))
+            pace = first_search(B.base, x.x, Fx)
         return first_state(x, B(x), None, (pace, Fx))
 
     def step(self, A: Backward, B: CoupledMean, state: State) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]

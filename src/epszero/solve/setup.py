@@ -170,9 +170,9 @@ def _two_points(x: PyTree) -> tuple[PyTree, PyTree]:
     """x, and a point beside it where nothing vanishes by chance; off the domain it may be NaN, which says nothing."""
 
     def beside(leaf: Any) -> Any:
-        return leaf + 0.1 * (1 + jnp.abs(leaf)) * jnp.cos(jnp.arange(leaf.size)).reshape(leaf.shape)
+        return leaf + 0.1 * (1 + np.abs(leaf)) * np.cos(np.arange(np.size(leaf))).reshape(np.shape(leaf))
 
-    return jax.tree.map(jnp.asarray, x), jax.tree.map(beside, x)
+    return x, jax.tree.map(beside, x)
 
 
 def _rows(samples: Samples | list[Samples] | None) -> PyTree:
