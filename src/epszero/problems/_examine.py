@@ -63,7 +63,7 @@ def refuse_vectors(game: "Game | AggregativeGame", row: PyTree, x: PyTree) -> No
 def _bent_cost(game: "Game | AggregativeGame", view: View, points: list[PyTree]) -> str | None:
     """The evidence that some agent's cost is not convex in its own strategy; refused where it is a proof."""
     for point in points[: POINTS + 1]:
-        for agent, hessian in view.own_hessians(point):
+        for agent, hessian in view.bent_hessians(point, BENT):
             direction = _downward(view, agent, hessian, point)
             if direction is None:
                 continue
@@ -96,9 +96,7 @@ def _sentence(name: str, agent: int, evidence: str) -> str:
 
 def _downward(view: View, agent: int, hessian: FloatArray, point: PyTree) -> FloatArray | None:
     """A direction between two strategies of the agent along which its Hessian is negative."""
-    values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-    if not values[0] < -BENT * max(np.abs(values).max(), 1e-300):
-        return None
+    values, vectors = np.linalg.eigh(hessian)
     rng = np.random.default_rng(1)
     own, side = view.own(point, agent), view.own_side(agent)
     size = 1 + np.abs(own)

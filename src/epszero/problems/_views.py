@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from epszero.problems.aggregative import AggregativeGame
     from epszero.problems.game import Game
 
-HESSIAN_NUMBERS = 5_000_000  # entries of Hessians that are worked on at once
+HESSIAN_NUMBERS = 2_000_000  # entries of Hessians that are worked on at once
 
 
 class Model(NamedTuple):
@@ -78,10 +78,16 @@ class View(ABC):
     def models(self, x: PyTree, y: PyTree, agents: Sequence[int]) -> list[Model]:
         """Each agent's average cost at y_i, the others at x."""
 
-    @abstractmethod
     def along(self, x: PyTree, y: PyTree) -> tuple[FloatArray, FloatArray]:
         """For each agent, by how much its own gradient grows from x_i to y_i along the way there, per unit of length;
         and the size of these gradients per unit of length. The first is negative only where the cost is not convex."""
+        everyone = range(self.game.agents)
+        here, there = self.models(x, x, everyone), self.models(x, y, everyone)
+        found = [
+            _growth(self.own(x, i), self.own(y, i), a.gradient, b.gradient)
+            for i, a, b in zip(everyone, here, there, strict=True)
+        ]
+        return np.array([float(slope) for slope, _ in found]), np.array([float(size) for _, size in found])
 
     @abstractmethod
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
@@ -105,14 +111,19 @@ class View(ABC):
         oracle = self.game.oracle
         return oracle.base if isinstance(oracle, Coupled) else oracle
 
-    def own_hessians(self, x: PyTree) -> Iterator[tuple[int, FloatArray]]:
-        """(agent, own Hessian) for as many agents as fit into memory at once."""
-        entries = len(self.own(x, 0)) ** 2
-        agents = np.unique(np.linspace(0, self.game.agents - 1, max(1, HESSIAN_NUMBERS // max(entries, 1))).astype(int))
-        if entries > HESSIAN_NUMBERS:
-            return iter(())
-        chosen = [int(agent) for agent in agents]
-        return ((agent, m.hessian) for agent, m in zip(chosen, self.models(x, x, chosen), strict=True))
+    def bent_hessians(self, x: PyTree, bent: float) -> Iterator[tuple[int, FloatArray]]:
+        """(agent, own Hessian) where it has an eigenvalue below −bent times its largest, among as many agents, spread
+        over all of them, as fit into memory at once."""
+        many = HESSIAN_NUMBERS // len(self.own(x, 0)) ** 2
+        if not many:
+            return
+        chosen = [int(agent) for agent in np.unique(np.linspace(0, self.game.agents - 1, many).astype(int))]
+        hessians = [(model.hessian + model.hessian.T) / 2 for model in self.models(x, x, chosen)]
+        alike = len({hessian.shape for hessian in hessians}) == 1
+        values = np.linalg.eigvalsh(np.stack(hessians)) if alike else [np.linalg.eigvalsh(one) for one in hessians]
+        for agent, hessian, spectrum in zip(chosen, hessians, values, strict=True):
+            if spectrum[0] < -bent * max(np.abs(spectrum).max(), 1e-300):
+                yield agent, hessian
 
 
 def view_of(game: Any, data: PyTree, x: PyTree) -> View:
@@ -155,11 +166,6 @@ class Listed(View):
         assert self.costs is not None
         return to_numpy(_listed_models([self.costs[i] for i in agents], tuple(agents), x, y))
 
-    def along(self, x: PyTree, y: PyTree) -> tuple[FloatArray, FloatArray]:
-        gradients = self.game.own_gradients(self.data, x)
-        found = to_numpy(_listed_along(gradients, x, y))
-        return np.array([slope for slope, _ in found]), np.array([size for _, size in found])
-
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
         row, cost = self._row_of(agent), self.game.costs[agent]
         return not depends(lambda x: _own_model(lambda x: cost(x, row), agent, x, x[agent]).hessian, x)
@@ -197,13 +203,6 @@ def _model(f: Callable[[Array], Array], flat: Array) -> Model:
 @eqx.filter_jit
 def _listed_models(costs: list[Average], agents: tuple[int, ...], x: PyTree, y: PyTree) -> list[Model]:
     return [_own_model(cost, agent, x, y[agent]) for cost, agent in zip(costs, agents, strict=True)]
-
-
-@eqx.filter_jit
-def _listed_along(gradients: list[Average], x: Any, y: Any) -> list[tuple[Array, Array]]:
-    return [
-        _growth(x[i], y[i], gradient(x), gradient([*x[:i], y[i], *x[i + 1 :]])) for i, gradient in enumerate(gradients)
-    ]
 
 
 def _growth(u: PyTree, v: PyTree, at_u: PyTree, at_v: PyTree) -> tuple[Array, Array]:

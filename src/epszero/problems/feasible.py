@@ -35,9 +35,10 @@ VIOLATED = 1e-6  # relative to the size of a row
 
 def refuse_infeasible(problem: "Problem", x: PyTree = None) -> None:
     """Refuse, in a sentence, shared constraints that no strategies meet; at construction where the shapes are known."""
+    if problem.coupling is None:
+        return
     x = problem.start if x is None else x
-    unknown = any(leaf is None for leaf in jax.tree.leaves(x, is_leaf=lambda leaf: leaf is None))
-    if problem.coupling is None or unknown:
+    if any(leaf is None for leaf in jax.tree.leaves(x, is_leaf=lambda leaf: leaf is None)):
         return
     with jax.enable_x64(True):
         problem.coupling.rows(x)

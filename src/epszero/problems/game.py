@@ -87,10 +87,6 @@ class Game(Problem):
         """Every agent's average cost, a function of all strategies."""
         return [cost.average(own, x) for cost, own in zip(self.costs, self._own(data), strict=True)]
 
-    def own_gradients(self, data: PyTree, x: PyTree) -> list[Any]:
-        """The gradient of every agent's average cost in its own strategy, by automatic differentiation."""
-        return [part.average(own, x) for part, own in zip(self.gradients, self._own(data), strict=True)]
-
     def _own(self, data: PyTree) -> list[PyTree]:
         return data if isinstance(data, OwnData) else [data] * self.agents
 
