@@ -15,7 +15,7 @@ from epszero._points import norm, subtract
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
 from epszero.methods.backtracking import Judgement, Pace, Verdict, first_pace, guess, judged, probe
-from epszero.methods.steps import Steps, over, times
+from epszero.methods.steps import Steps, over, root, scaled, times
 from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
@@ -62,20 +62,21 @@ def first_state(x: PyTree, Bx: PyTree, point: PyTree, own: PyTree) -> State:
     return State(jnp.asarray(0), x, Bx, point, zero, jnp.asarray(jnp.inf), jnp.asarray(False), own)
 
 
-def first_search(B: Average, x: PyTree, Bx: PyTree) -> Pace:
+def first_search(B: Average, x: PyTree, Bx: PyTree, scale: PyTree = None) -> Pace:
     """The first step to try, from the slope of B̂ between x and a point nearby, in the domain or not."""
-    near = subtract(x, times(probe(x, Bx), Bx))
-    return first_pace(guess(x, Bx, near, B(near)))
+    half = root(scale)
+    near = subtract(x, times(scaled(scale, probe(over(x, half), times(half, Bx))), Bx))
+    return first_pace(guess(over(subtract(near, x), half), times(half, subtract(B(near), Bx))))
 
 
 def last_size(steps: Steps, state: State) -> Any:
     """The step sizes that led to a state whose `own` is a pace where they are searched for."""
-    return state.own.used if steps.searched else steps.at(state.k - 1)
+    return scaled(steps.scale, state.own.used) if steps.searched else steps.at(state.k - 1)
 
 
 def this_size(steps: Steps, state: State) -> PyTree:
     """The step sizes to take, or to try, from a state."""
-    return state.own.step if steps.searched else steps.at(state.k)
+    return scaled(steps.scale, state.own.step) if steps.searched else steps.at(state.k)
 
 
 def settled(steps: Steps, verdict: Verdict, new: State, old: State) -> State:

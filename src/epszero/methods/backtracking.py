@@ -12,6 +12,9 @@ would need some 10⁶ iterations, where forward-backward-forward needs 10³.
 Forward-backward-forward and extragradient ask less, that B̂ is Lipschitz along the step: γ‖ΔB‖ ≤ ν‖d‖. Each iteration
 then brings x nearer to every zero, by (1 − ν²)‖d‖² in squares, whatever the other steps were (Tseng 2000, Thm 3.4).
 
+Agents with very different units get steps in fixed proportions Γ, and all of this holds in the norm of Γ⁻¹ (A must be
+separable between them, as it is in a game): d is then Γ^{-½}d, and ΔB is Γ^½ΔB.
+
 One attempt is made at a time: where it fails, the state stays as it is, k included, and the next attempt is shorter. A
 step that has looked too short for `patience` iterations on end is doubled; each cut doubles the patience, so doubling
 and cutting cannot go on for ever at the same pace.
@@ -21,7 +24,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from epszero._points import inner, norm, subtract
+from epszero._points import inner, norm
 from epszero._types import Array, PyTree
 
 NU = 0.9
@@ -105,7 +108,7 @@ def probe(x: PyTree, Bx: PyTree) -> Array:
     return jnp.where((size > 0) & jnp.isfinite(size), 1e-3 * jnp.maximum(1.0, norm(x)) / size, 1.0)
 
 
-def guess(x: PyTree, Bx: PyTree, p: PyTree, Bp: PyTree) -> Array:
+def guess(d: PyTree, change: PyTree) -> Array:
     """A first step, too long rather than too short: 4/L with L the slope of B̂ between two points near each other."""
-    slope = norm(subtract(Bp, Bx)) / norm(subtract(p, x))
+    slope = norm(change) / norm(d)
     return jnp.where(jnp.isfinite(slope) & (slope > 0), 4.0 / slope, 1.0)

@@ -26,7 +26,7 @@ from epszero.methods._base import (
     this_size,
 )
 from epszero.methods.backtracking import cocoercive
-from epszero.methods.steps import Steps
+from epszero.methods.steps import Steps, over, root, times
 from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
@@ -60,21 +60,24 @@ class ForwardBackward(Method):
                    "between strategies and multipliers",
                    "Use ez.PreconditionedForwardBackward() or ez.ForwardBackwardForward()")  # fmt: skip
         method = object.__new__(ForwardBackward)
-        method.steps, method.relaxation = self.steps.settled(x, step_range(problem)), self.relaxation
+        method.steps = self.steps.settled(x, step_range(problem), problem.unit_steps)
+        method.relaxation = self.relaxation
         relaxed = f", relaxed by {self.relaxation:g}" if self.relaxation < 1 else ""
         method.description = f"forward-backward, {method.steps.how}{relaxed}"
         return method
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
-        own = first_search(B, x, Bx) if self.steps.searched else None
+        own = first_search(B, x, Bx, self.steps.scale) if self.steps.searched else None
         return first_state(x, Bx, None if self.relaxation == 1 else x, own)
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx
         p, z = forward_backward(A, x, Bx, this_size(self.steps, state))
         Bp = B(p)
-        verdict = cocoercive(subtract(p, x), subtract(Bp, Bx), size_of(Bp, Bx))
+        half = root(self.steps.scale)
+        d, change = over(subtract(p, x), half), times(half, subtract(Bp, Bx))
+        verdict = cocoercive(d, change, size_of(times(half, Bp), times(half, Bx)))
         if self.relaxation == 1:
             new, B_new, point = p, Bp, None
         else:

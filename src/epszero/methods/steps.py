@@ -26,10 +26,13 @@ class Steps(Node):
     schedule: Opaque | None  # k ↦ Γ_k
     how: str  # for descriptions
 
-    def __init__(self, sizes: PyTree, schedule: Opaque | None = None, how: str = "") -> None:
+    scale: PyTree  # where the step is searched for: how long each block's is relative to the others; None: alike
+
+    def __init__(self, sizes: PyTree, schedule: Opaque | None = None, how: str = "", scale: PyTree = None) -> None:
         self.sizes = sizes
         self.schedule = schedule
         self.how = how
+        self.scale = scale
 
     @staticmethod
     def of(step: Any) -> "Steps":
@@ -38,7 +41,7 @@ class Steps(Node):
             checked_step(step, np.zeros(()))
         return Steps(None, Opaque(step)) if callable(step) else Steps(step)
 
-    def settled(self, x: PyTree, known: StepRange | None) -> "Steps":
+    def settled(self, x: PyTree, known: StepRange | None, scale: PyTree = None) -> "Steps":
         """Checked against points like x and the range that is known to converge; the best of it where left open."""
         if self.schedule is not None:
             _check_range(checked_schedule(self.schedule, x), known)
@@ -49,7 +52,8 @@ class Steps(Node):
             return Steps(step, None, f"step {_brief(step)}")
         if known is not None:
             return Steps(jnp.asarray(known.best), None, f"step {known.best:.6g} from {known.because}")
-        return Steps(None, None, "step by backtracking")
+        how = "step by backtracking" if scale is None else "steps by backtracking, in proportion to the agents' units"
+        return Steps(None, None, how, scale)
 
     @property
     def searched(self) -> bool:
@@ -59,6 +63,16 @@ class Steps(Node):
     def at(self, k: Array) -> PyTree:
         """Γ_k."""
         return self.sizes if self.schedule is None else self.schedule(jnp.maximum(k, 0))
+
+
+def scaled(scale: PyTree, step: Array) -> PyTree:
+    """The steps of all blocks, from one number and how they compare."""
+    return step if scale is None else jax.tree.map(lambda leaf: step * leaf, scale)
+
+
+def root(scale: PyTree) -> PyTree:
+    """Γ^½ for the relative steps Γ: the norm in which steps of different length are alike."""
+    return jnp.asarray(1.0) if scale is None else jax.tree.map(jnp.sqrt, scale)
 
 
 def checked_step(step: Any, x: PyTree) -> PyTree:

@@ -46,6 +46,7 @@ class Problem:
         self.oracle = oracle if coupling is None else Coupled(oracle, coupling)
         self.declared = declared or Declared()
         self.picture = picture
+        self.unit_steps: PyTree = None  # of each agent relative to the others, where their units differ much
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(A={self.strategies}, B {self.oracle.structure})"

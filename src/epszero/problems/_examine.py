@@ -8,6 +8,7 @@ it is evidence at the points looked at, and a `ConvexityWarning` says where. All
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +18,7 @@ from epszero._checks import refuse
 from epszero._double import to_numpy
 from epszero._points import shapes
 from epszero._types import FloatArray, PyTree
-from epszero.oracles import OwnData
+from epszero.oracles import Coupling, OwnData
 from epszero.problems._views import View, view_of
 from epszero.problems.feasible import bent_constraint, points_around, refuse_infeasible
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from epszero.problems.game import Game
 
 BENT = 1e-8  # negative curvature, relative to the largest, beyond rounding
+MANY = 100_000  # entries of x beyond which points far away are spared
 WRONG = 1e-6  # relative error of a gradient written by hand
-POINTS = 2  # beside the first
 
 
 class ConvexityWarning(UserWarning):
@@ -39,12 +40,40 @@ def examine(game: "Game | AggregativeGame", data: PyTree, x: PyTree) -> tuple[li
     refuse_infeasible(game, x)
     view = view_of(game, data, x)
     points = points_around(game.strategies, x)
+    if sum(np.size(leaf) for leaf in jax.tree.leaves(x)) < MANY:
+        points += points_around(game.strategies, x, spread=100.0)[1:]
     if game.given_gradient:
         _refuse_wrong_gradient(game, view, data, points)
+    _refuse_undefined(game, view, x)
+    game.unit_steps = view.unit_steps(x)
     notes = [note for note in (_bent_cost(game, view, points), bent_constraint(game.coupling, points)) if note]
     for note in notes:
         warnings.warn(note, ConvexityWarning, stacklevel=6)
+    notes += [
+        f"{view.cost_name(i)} does not depend on the strategy of agent {i}: was another one meant?"
+        for i in view.indifferent(x)[:3]
+    ]
     return notes, not game.given_gradient and not view.own_hessian_knows_data(x)
+
+
+def _refuse_undefined(game: "Game | AggregativeGame", view: View, x: PyTree) -> None:
+    """Refuse a start at which a cost, its derivatives or a shared constraint is NaN or infinite."""
+    remedy = "Pass x0 where it is defined, and keep the strategies away from where it is not"
+    for agent, model in view.some_models(x):
+        if not all(np.isfinite(part).all() for part in (model.value, model.gradient)):
+            refuse(
+                view.cost_name(agent), f"is NaN or infinite, or its derivative is, at the start (agent {agent})", remedy
+            )
+    if game.coupling is not None:
+        value, slope = to_numpy(_constraint_at(game.coupling, x))
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, slope))):
+            refuse("shared", "is not finite, or its derivative is not, at the start", remedy)
+
+
+@eqx.filter_jit
+def _constraint_at(coupling: Coupling, x: PyTree) -> Any:
+    value = coupling.value(x)
+    return value, coupling.pull(x, jnp.ones_like(value))
 
 
 def refuse_vectors(game: "Game | AggregativeGame", row: PyTree, x: PyTree) -> None:
@@ -62,7 +91,7 @@ def refuse_vectors(game: "Game | AggregativeGame", row: PyTree, x: PyTree) -> No
 
 def _bent_cost(game: "Game | AggregativeGame", view: View, points: list[PyTree]) -> str | None:
     """The evidence that some agent's cost is not convex in its own strategy; refused where it is a proof."""
-    for point in points[: POINTS + 1]:
+    for point in points:
         for agent, hessian in view.bent_hessians(point, BENT):
             direction = _downward(view, agent, hessian, point)
             if direction is None:
@@ -90,7 +119,7 @@ def _bent_cost(game: "Game | AggregativeGame", view: View, points: list[PyTree])
 def _sentence(name: str, agent: int, evidence: str) -> str:
     return (
         f"{name}: is not convex in the own strategy of agent {agent} at a point that was looked at: {evidence}. What "
-        "is found may not be an equilibrium; solution.check_equilibrium() tells."
+        "is found may not be an equilibrium; solution.check_equilibrium() searches from several points."
     )
 
 

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._checks import InputError
 from epszero._double import to_numpy
-from epszero._points import inner, norm, subtract
+from epszero._points import inner, norm, shapes, subtract
 from epszero._shaped import Shaped
 from epszero._types import Array, FloatArray, PyTree
 from epszero.oracles import Agents, Average, Coupled, Oracle, OwnData
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from epszero.problems.aggregative import AggregativeGame
     from epszero.problems.game import Game
 
+UNLIKE = 100.0  # own curvatures that differ by more ask for steps of their own
 HESSIAN_NUMBERS = 2_000_000  # entries of Hessians that are worked on at once
 
 
@@ -54,7 +56,7 @@ class View(ABC):
 
     def own(self, x: PyTree, agent: int) -> FloatArray:
         """The agent's strategy, flat."""
-        return np.asarray(ravel_pytree(self.own_tree(x, agent))[0])
+        return flat_of(self.own_tree(x, agent))
 
     @abstractmethod
     def with_own(self, x: PyTree, agent: int, own: FloatArray) -> PyTree:
@@ -98,6 +100,10 @@ class View(ABC):
         """Whether some own Hessian may depend on the samples."""
 
     @abstractmethod
+    def indifferent(self, x: PyTree) -> list[int]:
+        """Agents whose traced cost does not depend on their own strategy."""
+
+    @abstractmethod
     def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
         """The pseudogradient at one sample by automatic differentiation."""
 
@@ -111,24 +117,73 @@ class View(ABC):
         oracle = self.game.oracle
         return oracle.base if isinstance(oracle, Coupled) else oracle
 
-    def bent_hessians(self, x: PyTree, bent: float) -> Iterator[tuple[int, FloatArray]]:
-        """(agent, own Hessian) where it has an eigenvalue below −bent times its largest, among as many agents, spread
-        over all of them, as fit into memory at once."""
+    def some_models(self, x: PyTree) -> list[tuple[int, Model]]:
+        """(agent, model at its own strategy), for as many agents, spread over all of them, as fit into memory."""
         many = HESSIAN_NUMBERS // len(self.own(x, 0)) ** 2
-        if not many:
-            return
         chosen = [int(agent) for agent in np.unique(np.linspace(0, self.game.agents - 1, many).astype(int))]
-        hessians = [(model.hessian + model.hessian.T) / 2 for model in self.models(x, x, chosen)]
-        alike = len({hessian.shape for hessian in hessians}) == 1
+        return list(zip(chosen, self.models(x, x, chosen), strict=True)) if chosen else []
+
+    def unit_steps(self, x: PyTree) -> PyTree:
+        """1/‖own Hessian‖ of each agent, nested as steps are; None where some are not known, or they are much alike."""
+        models = self.some_models(x)
+        sizes = np.array([np.linalg.norm(model.hessian, 2) for _, model in models])
+        known = len(models) == self.game.agents and np.isfinite(sizes).all() and (sizes > 0).all()
+        if not known or sizes.max() < UNLIKE * sizes.min():
+            return None
+        return self.nested_steps(np.exp(np.mean(np.log(sizes))) / sizes, x)
+
+    @abstractmethod
+    def nested_steps(self, steps: FloatArray, x: PyTree) -> PyTree:
+        """One step per agent, as methods take them."""
+
+    def bent_hessians(self, x: PyTree, bent: float) -> Iterator[tuple[int, FloatArray]]:
+        """(agent, own Hessian) where it has an eigenvalue below −bent times its largest, among some of the agents."""
+        found = [(agent, (model.hessian + model.hessian.T) / 2) for agent, model in self.some_models(x)]
+        found = [(agent, hessian) for agent, hessian in found if np.isfinite(hessian).all()]
+        alike = len({hessian.shape for _, hessian in found}) == 1
+        hessians = [hessian for _, hessian in found]
         values = np.linalg.eigvalsh(np.stack(hessians)) if alike else [np.linalg.eigvalsh(one) for one in hessians]
-        for agent, hessian, spectrum in zip(chosen, hessians, values, strict=True):
+        for (agent, hessian), spectrum in zip(found, values, strict=True):
             if spectrum[0] < -bent * max(np.abs(spectrum).max(), 1e-300):
                 yield agent, hessian
+
+
+def flat_of(tree: PyTree) -> FloatArray:
+    """All entries, one after another."""
+    return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in jax.tree.leaves(tree)])
+
+
+def shaped_like(tree: PyTree, flat: FloatArray) -> PyTree:
+    """The entries of `flat`, nested and shaped like `tree`."""
+    leaves, structure = jax.tree.flatten(tree)
+    ends = np.cumsum([np.size(leaf) for leaf in leaves])
+    pieces = np.split(np.asarray(flat), ends[:-1])
+    return structure.unflatten([piece.reshape(np.shape(leaf)) for piece, leaf in zip(pieces, leaves, strict=True)])
 
 
 def view_of(game: Any, data: PyTree, x: PyTree) -> View:
     """The view that suits the kind of game."""
     return Listed(game, data, x) if hasattr(game, "costs") else Stacked(game, data)
+
+
+def evaluated(name: str, cost: Callable[..., Any], *arguments: Any) -> Any:
+    """The shape and kind of what a cost returns; refused by name, with a remedy that fits, where it fails."""
+    try:
+        return jax.eval_shape(cost, *arguments)
+    except InputError:
+        raise
+    except jax.errors.ConcretizationTypeError as error:
+        raise InputError(
+            f"{name}: decides in Python on a value that is not known yet (if, max, float, range ...). Use jnp.where, "
+            "jnp.maximum and their like."
+        ) from error
+    except Exception as error:
+        what = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        remedy = "Make the shapes of strategies, samples and parameters agree, and compute with jax.numpy"
+        if isinstance(error, NameError | KeyError | AttributeError | IndexError):
+            remedy = "Correct the name or the index"
+        given = ", ".join(str(shapes(one)) for one in arguments if one is not None and one != ())
+        raise InputError(f"{name}: cannot be evaluated at arguments of shape {given}: {what}. {remedy}.") from error
 
 
 # -- a list of costs ---------------------------------------------------------------------------------------------------
@@ -148,8 +203,10 @@ class Listed(View):
 
     def cost_values(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
         rows = row if isinstance(row, OwnData) else [row] * self.game.agents
-        values = [jax.eval_shape(cost, x, own) for cost, own in zip(self.game.costs, rows, strict=True)]
-        return [(self.cost_name(i), value) for i, value in enumerate(values)]
+        return [
+            (self.cost_name(i), evaluated(self.cost_name(i), cost, x, own))
+            for i, (cost, own) in enumerate(zip(self.game.costs, rows, strict=True))
+        ]
 
     def own_tree(self, x: PyTree, agent: int) -> PyTree:
         return x[agent]
@@ -159,7 +216,7 @@ class Listed(View):
 
     def with_own(self, x: PyTree, agent: int, own: FloatArray) -> PyTree:
         replaced = list(x)
-        replaced[agent] = to_numpy(ravel_pytree(x[agent])[1](jnp.asarray(own)))
+        replaced[agent] = shaped_like(x[agent], own)
         return replaced
 
     def models(self, x: PyTree, y: PyTree, agents: Sequence[int]) -> list[Model]:
@@ -177,9 +234,18 @@ class Listed(View):
         uncertain = [i for i, cost in enumerate(self.game.costs) if cost.uncertain]
         return any(depends(lambda row, i=i: hessian(i, row), self._row_of(i)) for i in uncertain)
 
+    def indifferent(self, x: PyTree) -> list[int]:
+        def alone(agent: int, own: PyTree) -> Any:
+            return self.game.costs[agent]([*x[:agent], own, *x[agent + 1 :]], self._row_of(agent))
+
+        return [i for i in range(self.game.agents) if not depends(lambda own, i=i: alone(i, own), x[i])]
+
     def _row_of(self, agent: int) -> PyTree:
         own = self.data[agent] if isinstance(self.data, OwnData) else self.data
         return jax.tree.map(lambda leaf: leaf[0], own)
+
+    def nested_steps(self, steps: FloatArray, x: PyTree) -> PyTree:
+        return [jax.tree.map(lambda _, step=step: np.asarray(step), own) for own, step in zip(x, steps, strict=True)]
 
     def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
         rows = row if isinstance(row, OwnData) else [row] * self.game.agents
@@ -219,6 +285,10 @@ class Stacked(View):
 
     game: "AggregativeGame"
 
+    def __init__(self, game: "AggregativeGame", data: PyTree) -> None:
+        super().__init__(game, data)
+        self.constant: bool | None = None
+
     def cost_name(self, agent: int) -> str:
         return "cost"
 
@@ -227,7 +297,7 @@ class Stacked(View):
         seen = row[0] if isinstance(row, OwnData) else _inner(row) if self._agents.private else row
         if self._agents.features is not None:
             seen = jax.eval_shape(lambda xi: self._agents.features((), xi), seen)  # pyright: ignore[reportOptionalCall]
-        return [("cost", jax.eval_shape(self.game.cost, own, own, seen, parameters))]
+        return [("cost", evaluated("cost", self.game.cost, own, own, seen, parameters))]
 
     def own_tree(self, x: PyTree, agent: int) -> PyTree:
         return _row(x, agent)
@@ -239,14 +309,14 @@ class Stacked(View):
         return Backward("strategies", jax.tree.map(alone, self.game.strategies.parts, is_leaf=is_part))
 
     def with_own(self, x: PyTree, agent: int, own: FloatArray) -> PyTree:
-        new = ravel_pytree(_row(x, agent))[1](jnp.asarray(own))
+        return self.with_owns(x, {agent: own})
 
-        def replace(leaf: Any, row: Any) -> Any:
-            leaf = np.array(leaf)
-            leaf[agent] = row
-            return leaf
-
-        return jax.tree.map(replace, x, new)
+    def with_owns(self, x: PyTree, owns: dict[int, FloatArray]) -> PyTree:
+        x = jax.tree.map(np.array, x)
+        for agent, own in owns.items():
+            new = shaped_like(_row(x, agent), own)
+            jax.tree.map(lambda leaf, row, agent=agent: leaf.__setitem__(agent, row), x, new)
+        return x
 
     def models(self, x: PyTree, y: PyTree, agents: Sequence[int]) -> list[Model]:
         chosen = np.asarray(agents)
@@ -264,6 +334,11 @@ class Stacked(View):
         return to_numpy(self._average(function, (self.game.parameters, y), x, everyone))
 
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
+        if self.constant is None:  # one cost for all agents
+            self.constant = self._hessian_is_constant(agent, x)
+        return self.constant
+
+    def _hessian_is_constant(self, agent: int, x: PyTree) -> bool:
         own = _row(x, agent)
         seen = self._seen(self._row_of(agent))
         both = (own, jax.tree.map(jnp.zeros_like, own))
@@ -275,6 +350,11 @@ class Stacked(View):
             lambda row: self._hessian(0, own, own, self._seen(row)), self._row_of(0)
         )
 
+    def indifferent(self, x: PyTree) -> list[int]:
+        parameters, seen = _row(self.game.parameters, 0), self._seen(self._row_of(0))
+        own = _row(x, 0)
+        return [] if depends(lambda own: self.game.cost(own, own, seen, parameters), own) else [0]
+
     def _hessian(self, agent: int, own: PyTree, average: PyTree, seen: PyTree) -> Array:
         model = _stacked_model(self.game.cost, self.game.agents)
         return model(own, None, seen, (_row(self.game.parameters, agent), own, average))[2]
@@ -285,7 +365,10 @@ class Stacked(View):
         return jax.tree.map(lambda leaf: leaf[0, agent] if alone else leaf[0], data)
 
     def _seen(self, row: PyTree) -> PyTree:
-        return row if self._agents.features is None else self._agents.features((), row)
+        return row if self._agents.features is None or row is None else self._agents.features((), row)
+
+    def nested_steps(self, steps: FloatArray, x: PyTree) -> PyTree:
+        return jax.tree.map(lambda _: steps, x)
 
     def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
         return to_numpy(self._like(self.game.gradient, self.game.parameters, self.game.agents)(x, row))

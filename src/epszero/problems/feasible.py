@@ -59,10 +59,10 @@ def refuse_infeasible(problem: "Problem", x: PyTree = None) -> None:
         )
 
 
-def points_around(strategies: Backward, x: PyTree) -> list[PyTree]:
+def points_around(strategies: Backward, x: PyTree, spread: float = 1.0) -> list[PyTree]:
     """x, two strategies on both sides of it, and the midpoints between these three; the same every time."""
     rng = np.random.default_rng(0)
-    away = jax.tree.map(lambda leaf: (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
+    away = jax.tree.map(lambda leaf: spread * (1 + np.abs(leaf)) * rng.normal(size=np.shape(leaf)), x)
     u, v = (strategies.into_domain(jax.tree.map(lambda a, b, s=sign: a + s * b, x, away)) for sign in (1, -1))
     return [x, u, v, *(jax.tree.map(lambda a, b: (a + b) / 2, *pair) for pair in ((x, u), (x, v), (u, v)))]
 

@@ -3,7 +3,9 @@
 An agent's solver is a generator: it yields the strategy that it wants to know about and is sent the value, gradient and
 Hessian of its cost there. Nothing else of the game reaches it, but for its own set and, where constraints are shared,
 what they leave it. A convex shared constraint is met by its tangents, each below the function that it touches, gathered
-on the way; what a tangent misses is charged to the cost at a price above its multiplier.
+on the way; what a tangent misses is charged to the cost at a price above its multiplier. Where x itself violates a
+constraint a little, no response may violate it more. A cost that is not quadratic is searched from several strategies,
+as Newton's method is sure to find the best only if it is convex.
 """
 
 from abc import ABC, abstractmethod
@@ -23,9 +25,9 @@ from epszero._double import to_numpy
 from epszero._types import FloatArray, PyTree
 from epszero.functions import Function
 from epszero.oracles import Coupling
-from epszero.problems._views import Model, View
+from epszero.problems._views import Model, View, flat_of
 from epszero.problems.backward import Backward
-from epszero.problems.feasible import is_conic, product_form
+from epszero.problems.feasible import is_conic, points_around, product_form
 from epszero.sets._conic import ConicForm, minimise
 
 ROUNDS = 60  # quadratic models per agent; a quadratic cost needs one
@@ -58,9 +60,31 @@ def best_responses(problem: Any, view: View, x: PyTree, agents: Sequence[int]) -
     for agent in agents:
         side, tree, own = view.own_side(agent), view.own_tree(x, agent), view.own(x, agent)
         shared = None if problem.coupling is None else _shared(problem.coupling, view, x, agent)
-        conic = _is_conic(side, tree)
-        solvers[agent] = _newton(Conic(product_form(side, tree), shared) if conic else Local(side, tree, shared), own)
+        form = product_form(side, tree) if _is_conic(side, tree) else None
+        starts = [own] if view.own_hessian_is_constant(agent, x) else _starts(side, tree)
+
+        def limits(side: Backward = side, tree: PyTree = tree, shared: Any = shared, form: Any = form) -> Limits:
+            return Local(side, tree, shared) if form is None else Conic(form, shared)
+
+        solvers[agent] = _best_of(limits, starts)
     return _driven(view, x, solvers)
+
+
+def _starts(side: Backward, tree: PyTree) -> list[FloatArray]:
+    """The strategy at hand, some near and some far from it on either side, and those between."""
+    near, far = points_around(side, tree), points_around(side, tree, spread=100.0)
+    return [flat_of(point) for point in (*near, *far[1:])]
+
+
+def _best_of(limits: Callable[[], "Limits"], starts: list[FloatArray]) -> Solver:
+    """The best response found from any of the starts, of which the first is the strategy at hand."""
+    first, *others = starts
+    best: Response = yield from _newton(limits(), first, first)
+    for start in others:
+        found: Response = yield from _newton(limits(), start, first)
+        if found.saving > best.saving or np.isnan(best.saving):
+            best = found
+    return best
 
 
 def _driven(view: View, x: PyTree, solvers: dict[int, Solver]) -> list[Response]:
@@ -83,11 +107,13 @@ def _is_conic(side: Backward, own: PyTree) -> bool:
     return all(jax.tree.leaves(side.each(lambda part, leaf: is_conic(part, max(np.size(leaf), 1)), own)))
 
 
-def _newton(limits: "Limits", start: FloatArray) -> Solver:
+def _newton(limits: "Limits", start: FloatArray, now_at: FloatArray) -> Solver:
     """min f(y) under `limits`, by Newton steps: each minimises a quadratic model of f, then f decides how far to go."""
+    at_hand: Model = yield now_at
+    first = float(at_hand.value) + limits.local(now_at)
+    limits.allow(now_at)
     y = start
     here: Model = yield y
-    first = float(here.value) + limits.local(y)
     for _ in range(ROUNDS):
         step = limits.step(here, y)
         if step is None:
@@ -105,7 +131,9 @@ def _newton(limits: "Limits", start: FloatArray) -> Solver:
         else:
             break
     saving = first - float(here.value) - limits.local(y)
-    return Response(saving, y) if saving > 0 or limits.violation(start) > KEPT else Response(0.0, start)
+    if limits.violation(y) > 1e-6 * (1 + limits.violation(now_at)):  # it did not find back: no answer from this start
+        return Response(np.nan, y)
+    return Response(0.0, now_at) if saving <= 0 else Response(saving, y)
 
 
 class Limits(ABC):
@@ -116,6 +144,7 @@ class Limits(ABC):
         self.rows: list[FloatArray] = []
         self.bounds: list[FloatArray] = []
         self.price = 0.0  # of violating a shared constraint
+        self.allowed: Any = 0.0  # by how much each may be violated
 
     @abstractmethod
     def minimiser(self, model: Model, hessian: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray] | None:
@@ -126,9 +155,14 @@ class Limits(ABC):
         del y
         return 0.0
 
+    def allow(self, y: FloatArray) -> None:
+        """Let shared constraints be violated as much as they are at y, not more."""
+        if self.shared is not None:
+            self.allowed = np.maximum(self.shared(y).value, 0.0)
+
     def violation(self, y: FloatArray) -> float:
-        """Of the shared constraints, summed."""
-        return 0.0 if self.shared is None else float(np.sum(np.maximum(self.shared(y).value, 0.0)))
+        """Of the shared constraints, beyond what is allowed, summed."""
+        return 0.0 if self.shared is None else float(np.sum(np.maximum(self.shared(y).value - self.allowed, 0.0)))
 
     def extra(self, y: FloatArray) -> float:
         """What comes on top of the smooth cost: g(y), and the price of violation."""
@@ -139,7 +173,7 @@ class Limits(ABC):
         if self.shared is not None:
             value, slope = self.shared(y)
             self.rows.append(slope)
-            self.bounds.append(slope @ y - value)
+            self.bounds.append(slope @ y - value + self.allowed)
         symmetric = (model.hessian + model.hessian.T) / 2
         least = float(np.linalg.eigvalsh(symmetric)[0])
         if least < 0:  # rounding, or a cost that is not convex

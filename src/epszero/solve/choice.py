@@ -21,6 +21,6 @@ def fallback(first: Method) -> Method | None:
 def instead(first: Method) -> str:
     """The note that the fallback was used."""
     return (
-        f"The first choice, {first.description}, did not converge, as where B is monotone but not cocoercive; "
+        f"The first choice, {first.description}, did not converge, as B is not cocoercive along the path; "
         "forward-backward-forward was used instead."
     )

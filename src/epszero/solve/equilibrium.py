@@ -11,7 +11,7 @@ Beside the saving found there is a bound that holds for convex costs whatever a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
@@ -37,22 +37,28 @@ class EquilibriumCheck:
 
     agents: tuple[int, ...]  # whose best responses were computed
     saving: FloatArray  # of each of them: cost now minus cost of the best response found; NaN where a solver failed
-    responses: tuple[FloatArray, ...]  # these best responses, each a flat array
-    at_most: FloatArray  # of all agents: a bound on the saving, for convex costs; ∞ where there is none
+    responses: tuple[FloatArray, ...] = field(repr=False)  # these best responses, each a flat array
+    at_most: FloatArray = field(
+        repr=False
+    )  # of all agents: a bound on the saving, for convex costs; ∞ where there is none
     violation: float | None = None  # the largest entry of h(x), 0 where all hold; None without shared constraints
     complementarity: float | None = None  # the largest |λ_j h_j(x)|
     multipliers: FloatArray | None = None
 
     @property
     def largest(self) -> float:
-        """The largest saving found."""
-        return float(self.saving.max())
+        """The largest saving found; NaN where none was."""
+        return float(np.nanmax(self.saving)) if not np.isnan(self.saving).all() else float("nan")
 
     def __str__(self) -> str:
-        text = (
-            f"the largest saving of {len(self.agents)} agents, each deviating alone, is {max(self.largest, 0.0):.3g}; "
-            f"for convex costs none of {len(self.at_most)} saves more than {max(self.at_most.max(), 0.0):.3g}"
-        )
+        many = f"{len(self.agents)} agent{'s' if len(self.agents) > 1 else ''}, each deviating alone"
+        failed = int(np.isnan(self.saving).sum())
+        text = f"the largest saving of {many}, is {self.largest:.3g}" + (f" ({failed} not found)" if failed else "")
+        bounded = self.at_most[np.isfinite(self.at_most)]
+        if len(bounded):
+            text += f"; for convex costs none of {len(bounded)} saves more than {max(bounded.max(), 0.0):.3g}"
+        if len(bounded) < len(self.at_most):
+            text += f"; no bound for {len(self.at_most) - len(bounded)} with unbounded strategies"
         if self.multipliers is not None:
             text += (
                 f"; shared constraints violated by at most {self.violation:.3g}, complementary up to "
@@ -71,7 +77,7 @@ def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Any) ->
     with jax.enable_x64(True):
         coupling = problem.coupling
         h = None if coupling is None else np.asarray(coupling.value(x))
-        at_most = _bounds(problem, data, x, multipliers, h)
+        at_most = np.maximum(_bounds(problem, data, x, multipliers, h), 0.0)
         chosen = _chosen(problem.agents, agents, at_most)
         found = best_responses(problem, view_of(problem, data, x), x, chosen)
     saving = np.array([one.saving for one in found])

@@ -12,7 +12,8 @@ import numpy as np
 from epszero._points import norm
 from epszero._types import Array, PyTree
 from epszero.methods import Method, State
-from epszero.oracles import Average
+from epszero.methods.steps import over
+from epszero.oracles import Average, PrimalDual
 from epszero.problems.backward import Backward
 
 RUNNING, CONVERGED, DIVERGED, STALLED, NOT_FINITE, STUCK = range(6)
@@ -90,8 +91,11 @@ def _judged(run: Run, enough: Array, grown: Array) -> Run:
 
 def _relative(method: Method, state: State) -> Array:
     """What counts as zero where the user gives no tol, in the units of B̂ near the iterate."""
-    longest = jnp.max(jnp.stack([jnp.max(leaf) for leaf in jax.tree.leaves(method.last_step(state))]))
-    return RELATIVE * jnp.minimum(jnp.maximum(1.0, norm(state.Bx)), jnp.maximum(1.0, norm(state.x)) / longest)
+    step = method.last_step(state)
+    longest = jnp.max(jnp.stack([jnp.max(leaf) for leaf in jax.tree.leaves(step)]))
+    x, Bx = state.x, state.Bx
+    moved = norm(over(x.x if isinstance(x, PrimalDual) else x, step))
+    return RELATIVE * jnp.minimum(jnp.maximum(1.0, norm(Bx)), jnp.maximum(1.0 / longest, moved))
 
 
 def _typed(run: Run) -> Run:

@@ -3,13 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
 from epszero._checks import count, known_arguments, positive, refuse
 from epszero._double import on_device, to_numpy
+from epszero._points import inner, norm, subtract
 from epszero._types import PyTree
-from epszero.methods import Method
+from epszero.methods import Method, State
+from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.samples import Samples
 from epszero.solve.choice import fallback, instead, suited
@@ -67,8 +70,25 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
             if int(again[0].code) == CONVERGED or again[0].state.residual < run.state.residual:
                 notes.append(instead(settled))
                 run, residuals, settled, interrupted = again
+        if ENDINGS.get(int(run.code), Status.ITERATIONS_USED_UP).is_failure:
+            notes += not_monotone(B, x, run.state)
     solution = plan.finished(run, residuals, settled, notes, data, interrupted, kept)
     return plan.answer(solution, throw)
+
+
+def not_monotone(B: Average, x: PyTree, state: State) -> list[str]:
+    """A note where B is seen not to be monotone between the start and the end."""
+    end = state.x if state.point is None else state.point
+    change, d = to_numpy(_differences(B, x, end))
+    along, size = float(inner(change, d)), float(norm(change) * norm(d))
+    if not along < -1e-9 * size:
+        return []
+    return [f"B is not monotone: ⟨B(x) − B(x0), x − x0⟩ = {along:.3g} between the start and the end."]
+
+
+@eqx.filter_jit
+def _differences(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
+    return subtract(B(end), B(x)), subtract(end, x)
 
 
 def _driven(

@@ -28,13 +28,14 @@ class Status(Enum):
 
 _REMEDIES = {
     Status.CONVERGED: "",
-    Status.ITERATIONS_USED_UP: "All iterations asked for were taken. For a smaller residual raise iterations, or "
-    "declare constants (ez.declare) so that a better step is taken.",
+    Status.ITERATIONS_USED_UP: "The iterations allowed were used up. For a smaller residual raise iterations, declare "
+    "constants (ez.declare) so that a better step is taken, or, where agents or blocks have very different units, "
+    "rescale them or give each its own step.",
     Status.DIVERGED: "The residual grew out of all proportion: take a shorter step, or step=None; if B is merely "
     "monotone (a rotation), forward-backward does not converge with any step: use ez.ForwardBackwardForward().",
     Status.STALLED: "The residual stopped shrinking before it reached tol: raise tol to what float64 can reach here, "
-    "or rescale the problem; if it is still large the iterates go round in circles, and a shorter step or "
-    "ez.ForwardBackwardForward() is needed.",
+    "or rescale the problem; if it is still large the iterates go round in circles: forward-backward then needs a "
+    "shorter step, or ez.ForwardBackwardForward() in its place, and if that circles too, B is not monotone.",
     Status.NO_STEP: "Backtracking cut the step to nothing: B does not look cocoercive along the path (a rotation, or "
     "not monotone). Declare constants with ez.declare, give a step, or use ez.ForwardBackwardForward(), which needs B "
     "monotone and Lipschitz only.",
