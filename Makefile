@@ -16,7 +16,7 @@ help:
 	@echo "make clean  remove whatever the others made"
 
 test: lint types
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

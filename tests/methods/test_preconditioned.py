@@ -3,7 +3,6 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import epszero as ez
 
@@ -87,23 +86,6 @@ def test_the_scale_of_a_constraint_does_not_matter(scale):
     scaled = ez.solve(game((rows[:, None] * TOTAL, rows * LIMIT)), SAMPLES, iterations=30)
     np.testing.assert_allclose(scaled.x, plain.x, atol=1e-10)
     np.testing.assert_allclose(scaled.multipliers * rows, plain.multipliers, atol=1e-9)
-
-
-FORMS = {
-    "sparse": (sp.csr_matrix(TOTAL), LIMIT),
-    "blocks": ([np.eye(HOURS)] * AGENTS, LIMIT),
-    "function": ez.AffineConstraint(lambda x: x.sum(axis=0), LIMIT),
-    "one bound for all": (TOTAL, 0.3),
-    "two halves": [(TOTAL[:2], LIMIT[:2]), ez.AffineConstraint(sp.csc_matrix(TOTAL[2:]), LIMIT[2:])],
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_all_ways_to_write_the_constraint_give_the_same_iterates(form):
-    plain = ez.solve(game(), SAMPLES, iterations=20)
-    other = ez.solve(game(FORMS[form]), SAMPLES, iterations=20)
-    np.testing.assert_allclose(other.x, plain.x, atol=1e-11)
-    np.testing.assert_allclose(other.multipliers, plain.multipliers, atol=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -179,4 +179,4 @@ def test_looking_for_convexity_does_not_project_everybody_for_each_agent(monkeyp
     )
     with jax.enable_x64(True):
         assert game.examine(None, np.full((agents, 3), 1 / 3)) == ([], True)
-    assert len(calls) < 10 * agents
+    assert len(calls) < 15 * agents  # its own set, once for each point looked at

@@ -19,7 +19,8 @@ from epszero._double import to_numpy
 from epszero._points import shapes
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import Coupling, OwnData
-from epszero.problems._views import View, view_of
+from epszero.problems._viewing import view_of
+from epszero.problems._views import View
 from epszero.problems.feasible import bent_constraint, points_around, refuse_infeasible
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@
 strategy while the others stay at x: all it takes to judge convexity and to find best responses. Strategies are flat.
 """
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,13 +17,12 @@ from jax.flatten_util import ravel_pytree
 from epszero._checks import InputError
 from epszero._double import to_numpy
 from epszero._points import inner, norm, shapes, subtract
-from epszero._shaped import Shaped
 from epszero._types import Array, FloatArray, PyTree
-from epszero.oracles import Agents, Average, Coupled, Oracle, OwnData
-from epszero.problems.backward import Backward, is_part
+from epszero.oracles import Average, Coupled, Oracle, OwnData
+from epszero.problems._depends import depends
+from epszero.problems.backward import Backward
 
 if TYPE_CHECKING:
-    from epszero.problems.aggregative import AggregativeGame
     from epszero.problems.game import Game
 
 UNLIKE = 100.0  # own curvatures that differ by more ask for steps of their own
@@ -86,7 +84,7 @@ class View(ABC):
         everyone = range(self.game.agents)
         here, there = self.models(x, x, everyone), self.models(x, y, everyone)
         found = [
-            _growth(self.own(x, i), self.own(y, i), a.gradient, b.gradient)
+            growth(self.own(x, i), self.own(y, i), a.gradient, b.gradient)
             for i, a, b in zip(everyone, here, there, strict=True)
         ]
         return np.array([float(slope) for slope, _ in found]), np.array([float(size) for _, size in found])
@@ -159,11 +157,6 @@ def shaped_like(tree: PyTree, flat: FloatArray) -> PyTree:
     ends = np.cumsum([np.size(leaf) for leaf in leaves])
     pieces = np.split(np.asarray(flat), ends[:-1])
     return structure.unflatten([piece.reshape(np.shape(leaf)) for piece, leaf in zip(pieces, leaves, strict=True)])
-
-
-def view_of(game: Any, data: PyTree, x: PyTree) -> View:
-    """The view that suits the kind of game."""
-    return Listed(game, data, x) if hasattr(game, "costs") else Stacked(game, data)
 
 
 def evaluated(name: str, cost: Callable[..., Any], *arguments: Any) -> Any:
@@ -253,15 +246,15 @@ class Listed(View):
 
 
 def _own_model(cost: Callable[[PyTree], Array], agent: int, x: Any, own: PyTree) -> Model:
-    flat, unravel = _flat(own)
-    return _model(lambda v: cost([*x[:agent], unravel(v), *x[agent + 1 :]]), flat)
+    flat, unravel = flat_with(own)
+    return model_of(lambda v: cost([*x[:agent], unravel(v), *x[agent + 1 :]]), flat)
 
 
-def _flat(tree: PyTree) -> tuple[Array, Callable[[Any], PyTree]]:
+def flat_with(tree: PyTree) -> tuple[Array, Callable[[Any], PyTree]]:
     return ravel_pytree(tree)
 
 
-def _model(f: Callable[[Array], Array], flat: Array) -> Model:
+def model_of(f: Callable[[Array], Array], flat: Array) -> Model:
     value, gradient = jax.value_and_grad(f)(flat)
     return Model(value, gradient, jax.jacfwd(jax.grad(f))(flat))
 
@@ -271,190 +264,7 @@ def _listed_models(costs: list[Average], agents: tuple[int, ...], x: PyTree, y: 
     return [_own_model(cost, agent, x, y[agent]) for cost, agent in zip(costs, agents, strict=True)]
 
 
-def _growth(u: PyTree, v: PyTree, at_u: PyTree, at_v: PyTree) -> tuple[Array, Array]:
+def growth(u: PyTree, v: PyTree, at_u: PyTree, at_v: PyTree) -> tuple[Array, Array]:
     d = subtract(v, u)
     length = jnp.maximum(norm(d), 1e-300)
     return inner(subtract(at_v, at_u), d) / length**2, (norm(at_u) + norm(at_v)) / length
-
-
-# -- one cost, stacked agents ------------------------------------------------------------------------------------------
-
-
-class Stacked(View):
-    """`AggregativeGame`."""
-
-    game: "AggregativeGame"
-
-    def __init__(self, game: "AggregativeGame", data: PyTree) -> None:
-        super().__init__(game, data)
-        self.constant: bool | None = None
-
-    def cost_name(self, agent: int) -> str:
-        return "cost"
-
-    def cost_values(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
-        own, parameters = _row(x, 0), _row(self.game.parameters, 0)
-        seen = row[0] if isinstance(row, OwnData) else _inner(row) if self._agents.private else row
-        if self._agents.features is not None:
-            seen = jax.eval_shape(lambda xi: self._agents.features((), xi), seen)  # pyright: ignore[reportOptionalCall]
-        return [("cost", evaluated("cost", self.game.cost, own, own, seen, parameters))]
-
-    def own_tree(self, x: PyTree, agent: int) -> PyTree:
-        return _row(x, agent)
-
-    def own_side(self, agent: int) -> Backward:
-        def alone(part: Any) -> Any:
-            return part.member(agent) if isinstance(part, Shaped) and part.batch_shape else part
-
-        return Backward("strategies", jax.tree.map(alone, self.game.strategies.parts, is_leaf=is_part))
-
-    def with_own(self, x: PyTree, agent: int, own: FloatArray) -> PyTree:
-        return self.with_owns(x, {agent: own})
-
-    def with_owns(self, x: PyTree, owns: dict[int, FloatArray]) -> PyTree:
-        x = jax.tree.map(np.array, x)
-        for agent, own in owns.items():
-            new = shaped_like(_row(x, agent), own)
-            jax.tree.map(lambda leaf, row, agent=agent: leaf.__setitem__(agent, row), x, new)
-        return x
-
-    def models(self, x: PyTree, y: PyTree, agents: Sequence[int]) -> list[Model]:
-        chosen = np.asarray(agents)
-        average = jax.tree.map(lambda leaf: np.broadcast_to(np.mean(leaf, axis=0), (len(chosen), *leaf.shape[1:])), x)
-        own, target, parameters = (_row(tree, chosen) for tree in (x, y, self.game.parameters))
-        together = self._average(
-            _stacked_model(self.game.cost, self.game.agents), (parameters, target, average), own, chosen
-        )
-        values, gradients, hessians = to_numpy(together)
-        return [Model(*each) for each in zip(values, gradients, hessians, strict=True)]
-
-    def along(self, x: PyTree, y: PyTree) -> tuple[FloatArray, FloatArray]:
-        everyone = np.arange(self.game.agents)
-        function = _stacked_along(self.game.gradient, self.game.agents)
-        return to_numpy(self._average(function, (self.game.parameters, y), x, everyone))
-
-    def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
-        if self.constant is None:  # one cost for all agents
-            self.constant = self._hessian_is_constant(agent, x)
-        return self.constant
-
-    def _hessian_is_constant(self, agent: int, x: PyTree) -> bool:
-        own = _row(x, agent)
-        seen = self._seen(self._row_of(agent))
-        both = (own, jax.tree.map(jnp.zeros_like, own))
-        return not depends(lambda both: self._hessian(agent, both[0], both[1], seen), both)
-
-    def own_hessian_knows_data(self, x: PyTree) -> bool:
-        own = _row(x, 0)
-        return self._agents.uncertain and depends(
-            lambda row: self._hessian(0, own, own, self._seen(row)), self._row_of(0)
-        )
-
-    def indifferent(self, x: PyTree) -> list[int]:
-        parameters, seen = _row(self.game.parameters, 0), self._seen(self._row_of(0))
-        own = _row(x, 0)
-        return [] if depends(lambda own: self.game.cost(own, own, seen, parameters), own) else [0]
-
-    def _hessian(self, agent: int, own: PyTree, average: PyTree, seen: PyTree) -> Array:
-        model = _stacked_model(self.game.cost, self.game.agents)
-        return model(own, None, seen, (_row(self.game.parameters, agent), own, average))[2]
-
-    def _row_of(self, agent: int) -> PyTree:
-        data = self.data[agent] if isinstance(self.data, OwnData) else self.data
-        alone = self._agents.private and not isinstance(self.data, OwnData)
-        return jax.tree.map(lambda leaf: leaf[0, agent] if alone else leaf[0], data)
-
-    def _seen(self, row: PyTree) -> PyTree:
-        return row if self._agents.features is None or row is None else self._agents.features((), row)
-
-    def nested_steps(self, steps: FloatArray, x: PyTree) -> PyTree:
-        return jax.tree.map(lambda _: steps, x)
-
-    def true_gradient(self, x: PyTree, row: PyTree) -> PyTree:
-        return to_numpy(self._like(self.game.gradient, self.game.parameters, self.game.agents)(x, row))
-
-    @property
-    def _agents(self) -> Agents:
-        return self.game.oracle_of_agents
-
-    def _like(self, function: Callable[..., Any], parameters: PyTree, count: int) -> Agents:
-        known = self._agents
-        return Agents(function, parameters, count,
-                      uncertain=known.uncertain, features=known.features, private=known.private)  # fmt: skip
-
-    def _average(self, function: Callable[..., Any], parameters: PyTree, x: PyTree, chosen: Any) -> PyTree:
-        data = self.data
-        if isinstance(data, OwnData):
-            data = OwnData(data[i] for i in chosen)
-        elif self._agents.private:
-            data = jax.tree.map(lambda leaf: leaf[:, chosen], data)
-        return _evaluated(self._like(function, parameters, len(chosen)).average(data, x), x)
-
-
-@eqx.filter_jit
-def _evaluated(average: Average, x: PyTree) -> PyTree:
-    return average(x)
-
-
-@functools.lru_cache(maxsize=256)
-def _stacked_model(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
-    """(own, ·, ξ, (p, y, x̄)) ↦ the agent's model at y: its own move shifts the average by a share of 1/N."""
-
-    def model(own: PyTree, _: PyTree, xi: PyTree, given: PyTree) -> tuple[Any, Any, Any]:
-        parameters, target, average = given
-        flat, unravel = _flat(target)
-
-        def alone(v: Array) -> Array:
-            new = unravel(v)
-            moved = jax.tree.map(lambda mean, old, now: mean + (now - old) / agents, average, own, new)
-            return cost(new, moved, xi, parameters)
-
-        return tuple(_model(alone, flat))
-
-    return model
-
-
-@functools.lru_cache(maxsize=256)
-def _stacked_along(gradient: Callable[..., Any], agents: int) -> Callable[..., Any]:
-    def along(own: PyTree, average: PyTree, xi: PyTree, given: PyTree) -> tuple[Array, Array]:
-        parameters, other = given
-        moved = jax.tree.map(lambda mean, old, now: mean + (now - old) / agents, average, own, other)
-        here, there = gradient(own, average, xi, parameters), gradient(other, moved, xi, parameters)
-        return _growth(own, other, here, there)
-
-    return along
-
-
-def _inner(row: PyTree) -> PyTree:
-    """The shape of one agent's row of a sample."""
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), row)
-
-
-def _row(tree: PyTree, index: Any) -> PyTree:
-    return jax.tree.map(lambda leaf: leaf[index], tree)
-
-
-# -- what a traced function depends on ---------------------------------------------------------------------------------
-
-
-def depends(function: Callable[[PyTree], Any], x: PyTree) -> bool:
-    """Whether what `function` returns may depend on x, by following its traced operations: False is a proof."""
-    closed = jax.make_jaxpr(function)(x)
-    return any(_reached(closed.jaxpr, [True] * len(closed.jaxpr.invars)))
-
-
-def _reached(jaxpr: Any, inputs: list[bool]) -> list[bool]:
-    touched = {variable for variable, yes in zip(jaxpr.invars, inputs, strict=True) if yes}
-
-    def is_touched(atom: Any) -> bool:
-        return not hasattr(atom, "val") and atom in touched
-
-    for equation in jaxpr.eqns:
-        given = [is_touched(atom) for atom in equation.invars]
-        inside = equation.params.get("jaxpr")
-        if equation.primitive.name in ("jit", "pjit", "closed_call") and inside is not None:
-            out = _reached(inside.jaxpr, given)
-        else:
-            out = [any(given)] * len(equation.outvars)
-        touched.update(variable for variable, yes in zip(equation.outvars, out, strict=True) if yes)
-    return [is_touched(atom) for atom in jaxpr.outvars]

@@ -23,7 +23,7 @@ from epszero._double import to_numpy
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import Average, PrimalDual
 from epszero.problems import AggregativeGame, Game
-from epszero.problems._views import view_of
+from epszero.problems._viewing import view_of
 from epszero.sets import Set
 from epszero.solve.best_response import best_responses
 
