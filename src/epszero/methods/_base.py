@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from epszero._points import norm, subtract
+from epszero._points import subtract
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
 from epszero.methods.backtracking import Judgement, Pace, Verdict, first_pace, guess, judged, probe
@@ -98,8 +98,3 @@ def forward_backward(A: Backward, x: PyTree, Bx: PyTree, step: PyTree) -> tuple[
     y = subtract(x, times(step, Bx))
     p = A.resolvent(y, step)
     return p, over(subtract(y, p), step)
-
-
-def size_of(*values: PyTree) -> Array:
-    """Σ ‖v‖: against which a difference of these is compared with rounding."""
-    return jnp.sum(jnp.stack([norm(value) for value in values]))

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from epszero._points import inner, norm
+from epszero._points import inners, norm
 from epszero._types import Array, PyTree
 
 NU = 0.9
@@ -83,18 +83,20 @@ def judged(pace: Pace, verdict: Verdict) -> Judgement:
     return Judgement(accepted, stuck, chosen)
 
 
-def cocoercive(d: PyTree, change: PyTree, size: Array) -> Verdict:
-    """⟨ΔB, d⟩ ≥ γ/(2ν) ‖ΔB‖², from d, ΔB and the size of the values that ΔB is a difference of."""
-    length, along = norm(change), inner(change, d)
-    limit = jnp.where(length <= ROUNDING * size, jnp.inf, 2 * NU * along / length**2)  # flat: any step would do
+def cocoercive(d: PyTree, change: PyTree, value: PyTree) -> Verdict:
+    """⟨ΔB, d⟩ ≥ γ/(2ν) ‖ΔB‖², from d, ΔB and a value of B̂ near by, against which rounding is judged."""
+    along, squared, step, size = inners((change, d), (change, change), (d, d), (value, value))
+    length, size = jnp.sqrt(squared), 2 * jnp.sqrt(size)
+    limit = jnp.where(length <= ROUNDING * size, jnp.inf, 2 * NU * along / squared)  # flat: any step would do
     telling = (length > SIGNIFICANT * size) & jnp.isfinite(length)
-    return Verdict(_within_range(limit, length), jnp.where(telling, length / norm(d), 0.0))
+    return Verdict(_within_range(limit, length), jnp.where(telling, length / jnp.sqrt(step), 0.0))
 
 
-def lipschitz(d: PyTree, change: PyTree, size: Array) -> Verdict:
-    """γ‖ΔB‖ ≤ ν‖d‖."""
-    length = norm(change)
-    limit = jnp.where(length <= ROUNDING * size, jnp.inf, NU * norm(d) / length)
+def lipschitz(d: PyTree, change: PyTree, value: PyTree) -> Verdict:
+    """γ‖ΔB‖ ≤ ν‖d‖, with rounding judged as above."""
+    squared, step, size = inners((change, change), (d, d), (value, value))
+    length = jnp.sqrt(squared)
+    limit = jnp.where(length <= 2 * ROUNDING * jnp.sqrt(size), jnp.inf, NU * jnp.sqrt(step) / length)
     return Verdict(_within_range(limit, length), jnp.asarray(0.0))
 
 

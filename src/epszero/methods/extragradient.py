@@ -19,7 +19,6 @@ from epszero.methods._base import (
     forward_backward,
     last_size,
     settled,
-    size_of,
     this_size,
 )
 from epszero.methods.backtracking import lipschitz
@@ -61,7 +60,7 @@ class Extragradient(Method):
         B_middle = B(middle)
         p, z = forward_backward(A, x, B_middle, step)
         Bp = B(p)
-        verdict = lipschitz(subtract(middle, x), subtract(B_middle, Bx), size_of(B_middle, Bx))
+        verdict = lipschitz(subtract(middle, x), subtract(B_middle, Bx), B_middle)
         next_state = State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), state.stuck, None)
         return settled(self.steps, verdict, next_state, state)
 

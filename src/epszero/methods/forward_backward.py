@@ -22,7 +22,6 @@ from epszero.methods._base import (
     forward_backward,
     last_size,
     settled,
-    size_of,
     this_size,
 )
 from epszero.methods.backtracking import cocoercive
@@ -77,7 +76,7 @@ class ForwardBackward(Method):
         Bp = B(p)
         half = root(self.steps.scale)
         d, change = over(subtract(p, x), half), times(half, subtract(Bp, Bx))
-        verdict = cocoercive(d, change, size_of(times(half, Bp), times(half, Bx)))
+        verdict = cocoercive(d, change, times(half, Bp))
         if self.relaxation == 1:
             new, B_new, point = p, Bp, None
         else:

@@ -23,7 +23,6 @@ from epszero.methods._base import (
     forward_backward,
     last_size,
     settled,
-    size_of,
     this_size,
 )
 from epszero.methods.backtracking import lipschitz
@@ -65,7 +64,7 @@ class ForwardBackwardForward(Method):
         Bp = B(p)
         new = subtract(p, times(step, subtract(Bp, Bx)))
         B_new = B(new)
-        verdict = lipschitz(subtract(p, x), subtract(Bp, Bx), size_of(Bp, Bx))
+        verdict = lipschitz(subtract(p, x), subtract(Bp, Bx), Bp)
         limit = jnp.where(jnp.isfinite(norm(B_new)), verdict.limit, 0.0)  # too long where B̂ does not exist at x⁺
         next_state = State(state.k + 1, new, B_new, p, z, norm(add(z, Bp)), state.stuck, None)
         return settled(self.steps, verdict._replace(limit=limit), next_state, state)

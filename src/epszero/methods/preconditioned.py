@@ -21,7 +21,7 @@ from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import Array, FloatArray, PyTree
 from epszero.constants import scaled_rows, spectrum, step_range
-from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward, size_of
+from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward
 from epszero.methods.backtracking import cocoercive, judged
 from epszero.methods.steps import Steps, checked_step
 from epszero.oracles import CoupledMean, PrimalDual
@@ -110,7 +110,7 @@ class PreconditionedForwardBackward(Method):
         )
         if pace is None:
             return new
-        judgement = judged(pace, cocoercive(subtract(p, x), subtract(Fp, Fx), size_of(Fp, Fx)))
+        judgement = judged(pace, cocoercive(subtract(p, x), subtract(Fp, Fx), Fp))
         return chosen(judgement, new._replace(own=(judgement.pace, Fp)), state._replace(own=(judgement.pace, Fx)))
 
     def last_step(self, state: State) -> Any:
