@@ -1,5 +1,7 @@
 """What a hurried or unlucky user brings: units that differ, costs that are not convex, undefined or misspelt."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -61,6 +63,17 @@ def test_an_agent_at_its_bound_may_keep_a_violation_that_is_only_rounding():
     check = ez.solve(game).check_equilibrium()
     assert not np.isnan(check.saving).any()
     assert check.largest < 1e-8
+
+
+def test_the_bound_covers_what_a_response_may_do_where_x_violates_a_constraint():
+    """Agent 1 violates x₂ ≥ 1 by 1, at a multiplier of 2; agent 0 has no part in it and saves ¼ by going to 1."""
+    game = ez.Game([lambda x: (x[0][0] - 1) ** 2, lambda x: x[1][0] ** 2], [ez.sets.Box(0.0, 2.0, dim=1)] * 2,
+                   shared=(np.array([[0.0, -1.0]]), -1.0))  # fmt: skip
+    solution = ez.solve(game)
+    point = solution.point._replace(x=[np.array([0.5]), np.array([0.0])], multipliers=np.array([2.0]))
+    check = replace(solution, point=point).check_equilibrium()
+    assert check.saving[0] == pytest.approx(0.25, abs=1e-9)
+    assert (check.at_most >= check.saving).all()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ for a quadratic cost), shared constraints included, a convex one by its tangents
 L-BFGS by SciPy on the forward-backward envelope, a smooth function with the same minimisers, shared constraints by an
 augmented Lagrangian.
 
-Beside the saving found there is a bound that holds for convex costs whatever a solver does: for every feasible y,
-    f_i(x) + g_i(x_i) − f_i(y, x_{−i}) − g_i(y) ≤ g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ − λᵀh(x),  v = F̂(x) + ∇h(x)ᵀλ
-(the gradient inequality for f_i and for λᵀh, and h(y) ≤ 0; g_i* is the support function of a set).
+Beside the saving found there is a bound that holds for convex costs and constraints whatever a solver does: for every y
+with h(y, x_{−i}) ≤ [h(x)]₊, that is, all that best responses may be,
+    f_i(x) + g_i(x_i) − f_i(y, x_{−i}) − g_i(y) ≤ g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ + λᵀ[−h(x)]₊,  v = F̂(x) + ∇h(x)ᵀλ
+(the gradient inequality for f_i and for λᵀh gives ⟨v_i, x_i − y⟩ + λᵀ(h(y, x_{−i}) − h(x)), and λ ≥ 0; g_i* is the
+support function of a set).
 """
 
 from collections.abc import Sequence
@@ -38,9 +40,7 @@ class EquilibriumCheck:
     agents: tuple[int, ...]  # whose best responses were computed
     saving: FloatArray  # of each of them: cost now minus cost of the best response found; NaN where a solver failed
     responses: tuple[FloatArray, ...] = field(repr=False)  # these best responses, each a flat array
-    at_most: FloatArray = field(
-        repr=False
-    )  # of all agents: a bound on the saving, for convex costs; ∞ where there is none
+    at_most: FloatArray = field(repr=False)  # of all agents: a bound, for convex costs; ∞ where there is none
     violation: float | None = None  # the largest entry of h(x), 0 where all hold; None without shared constraints
     complementarity: float | None = None  # the largest |λ_j h_j(x)|
     multipliers: FloatArray | None = None
@@ -115,7 +115,7 @@ def _bounds(
     else:
         leaves = [np.reshape(gap, (problem.agents, -1)).sum(axis=1) for gap in jax.tree.leaves(gaps)]
         per_agent = np.sum(leaves, axis=0)
-    return per_agent if h is None or multipliers is None else per_agent - float(multipliers @ h)
+    return per_agent if h is None or multipliers is None else per_agent + float(multipliers @ np.maximum(-h, 0.0))
 
 
 @eqx.filter_jit
