@@ -20,7 +20,7 @@ import numpy as np
 from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import Array, FloatArray, PyTree
-from epszero.constants import scaled_rows, spectrum, step_range
+from epszero.constants import MANY_ROWS, scaled_rows, spectrum, step_range
 from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward
 from epszero.methods.backtracking import cocoercive, judged
 from epszero.methods.steps import Steps, checked_step
@@ -137,7 +137,7 @@ class PreconditionedForwardBackward(Method):
             refuse("dual_step", f"must be a number or one per constraint, {len(unit)} of them, but its shape is "
                    f"{self.dual.shape}", "Leave it out, or pass one per constraint")  # fmt: skip
         dual = np.broadcast_to(self.dual, unit.shape)
-        if len(dual) > 2000:
+        if len(dual) > MANY_ROWS:
             return dual, float(np.max(dual / unit))
         root = np.sqrt(dual)
         return dual, spectrum(root[:, None] * coupling.gram(x) * root)

@@ -25,7 +25,6 @@ class Steps(Node):
     sizes: PyTree  # Γ, or None where it is scheduled or searched for
     schedule: Opaque | None  # k ↦ Γ_k
     how: str  # for descriptions
-
     scale: PyTree  # where the step is searched for: how long each block's is relative to the others; None: alike
 
     def __init__(self, sizes: PyTree, schedule: Opaque | None = None, how: str = "", scale: PyTree = None) -> None:

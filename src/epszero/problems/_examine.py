@@ -12,7 +12,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from epszero._checks import refuse
 from epszero._double import to_numpy
@@ -20,7 +19,7 @@ from epszero._points import shapes
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import Coupling, OwnData
 from epszero.problems._viewing import view_of
-from epszero.problems._views import View
+from epszero.problems._views import View, flat_of, shaped_like
 from epszero.problems.feasible import bent_constraint, points_around, refuse_infeasible
 
 if TYPE_CHECKING:
@@ -131,11 +130,11 @@ def _downward(view: View, agent: int, hessian: FloatArray, point: PyTree) -> Flo
     own, side = view.own(point, agent), view.own_side(agent)
     size = 1 + np.abs(own)
 
-    unravel: Any = ravel_pytree(view.own_tree(point, agent))[1]
+    tree = view.own_tree(point, agent)
     trials = np.stack([vectors[:, 0], *rng.normal(size=(8, len(own)))])
-    ends = np.concatenate([own + size * trials, own - size * trials])
-    inside = side.into_domain(to_numpy(jax.vmap(unravel)(jnp.asarray(ends))))  # a batch of strategies of one agent
-    ends = np.asarray(jax.vmap(lambda tree: ravel_pytree(tree)[0])(inside))
+    ends = [shaped_like(tree, end) for end in (*(own + size * trials), *(own - size * trials))]
+    inside = side.into_domain(jax.tree.map(lambda *leaves: np.stack(leaves), *ends))  # many strategies of one agent
+    ends = np.stack([flat_of(jax.tree.map(lambda leaf, i=i: leaf[i], inside)) for i in range(len(ends))])
     for direction in ends[: len(trials)] - ends[len(trials) :]:
         length = np.linalg.norm(direction)
         if length > 1e-9 and direction @ hessian @ direction < -BENT * np.abs(values).max() * length**2:

@@ -251,10 +251,12 @@ def _own_model(cost: Callable[[PyTree], Array], agent: int, x: Any, own: PyTree)
 
 
 def flat_with(tree: PyTree) -> tuple[Array, Callable[[Any], PyTree]]:
+    """All entries in a row, and the way back, for traced points."""
     return ravel_pytree(tree)
 
 
 def model_of(f: Callable[[Array], Array], flat: Array) -> Model:
+    """Value, gradient and Hessian of f."""
     value, gradient = jax.value_and_grad(f)(flat)
     return Model(value, gradient, jax.jacfwd(jax.grad(f))(flat))
 
@@ -265,6 +267,7 @@ def _listed_models(costs: list[Average], agents: tuple[int, ...], x: PyTree, y: 
 
 
 def growth(u: PyTree, v: PyTree, at_u: PyTree, at_v: PyTree) -> tuple[Array, Array]:
+    """⟨Δ, d⟩/‖d‖² for gradients at u and v with d = v − u, and their size per unit of length."""
     d = subtract(v, u)
     length = jnp.maximum(norm(d), 1e-300)
     return inner(subtract(at_v, at_u), d) / length**2, (norm(at_u) + norm(at_v)) / length
