@@ -1,0 +1,99 @@
+"""Betting: a box, by a confidence interval for each coordinate.
+
+Claim: coordinates scaled to [0, 1], each at level δ/dim: {v : ½Π(1 + l_i(x_i − v)) + ½Π(1 − l_i(x_i − v)) < dim/δ} with
+predictable 0 ≤ l_i ≤ 0.95 holds the mean with probability ≥ 1 − δ, at every sample size at once. Assumes independent
+samples in a box. The products are convex in v, so the set is an interval; Σ l_i x_i/Σ l_i always lies in it. Its width
+follows the variance, and for skewed and rare outcomes it is the shortest there is.
+`upper_mean` is the one-sided form: the largest v with Π(1 + l_i(v − x_i)) < 1/δ.
+Source: Waudby-Smith & Ramdas, Estimating means of bounded random variables by betting (JRSS B, 2024), Thm 3; the bets l_i
+are those of empirical_bernstein.py. Ends are found by bisection and rounded outward.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from epszero._types import FloatArray
+from epszero.certificates.mean._base import MeanBound, MeanSet
+from epszero.certificates.mean.empirical_bernstein import AT_ONCE, best_lambda, predictable_variance
+from epszero.certificates.mean.region import SLACK, Region
+
+BOLDEST = 0.95
+HALVINGS = 30  # of an interval no longer than 1
+
+
+@dataclass(frozen=True)
+class Betting(MeanBound):
+    """A box that adapts to the variance of each coordinate. `anytime=True`: valid at every sample size at once."""
+
+    title: ClassVar[str] = "box betting"
+    anytime: bool = False
+
+    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
+        assert region is not None
+        *trials, m, d = X.shape
+        flat = X.reshape(-1, m, d)
+        if region.lower is None or region.upper is None:  # of such a box only the width is known, not its place
+            raise ValueError("box betting needs the bounds of a box")
+        width = np.maximum((region.upper - region.lower) * (1 + 2 * SLACK), 0.0)
+        lower = region.lower - SLACK * width
+        step = max(1, AT_ONCE // (m * d))
+        low, high = np.empty((len(flat), d)), np.empty((len(flat), d))
+        for i in range(0, len(flat), step):
+            unit = (flat[i : i + step] - lower) / np.where(width > 0, width, 1.0)
+            low[i : i + step], high[i : i + step] = _interval(np.clip(unit, 0.0, 1.0), d / delta, self.anytime)
+        low, high = lower + low * width, lower + high * width
+        return MeanSet(((low + high) / 2).reshape(*trials, d), ((high - low) / 2 * (1 + SLACK)).reshape(*trials, d))
+
+    def streaming(self) -> MeanBound:
+        return Betting(anytime=True)
+
+
+def upper_mean(x: FloatArray, delta: float) -> FloatArray:
+    """An upper (1 − δ)-bound on the mean of numbers in [0, 1]; the last axis counts them."""
+    bets = _bets(x[..., None], math.log(1 / delta), anytime=False)
+    inside = np.sum(bets * x[..., None], axis=-2) / np.sum(bets, axis=-2)
+    return _end(inside, 1.0, lambda v: _log_wealth(bets, v[..., None, :] - x[..., None]), math.log(1 / delta))[..., 0]
+
+
+def _interval(x: FloatArray, odds: float, anytime: bool) -> tuple[FloatArray, FloatArray]:
+    """Both ends, for samples (…, m, d) in [0, 1] and wealth below `odds`."""
+    bets = _bets(x, math.log(2 * odds), anytime)
+    inside = np.sum(bets * x, axis=-2) / np.sum(bets, axis=-2)
+
+    def log_wealth(v: FloatArray) -> FloatArray:
+        gain = x - v[..., None, :]
+        return np.logaddexp(_log_wealth(bets, gain), _log_wealth(bets, -gain)) - math.log(2)
+
+    return _end(inside, 0.0, log_wealth, math.log(odds)), _end(inside, 1.0, log_wealth, math.log(odds))
+
+
+def _bets(x: FloatArray, log: float, anytime: bool) -> FloatArray:
+    """l_i, from the samples before the i-th."""
+    count = np.arange(1, x.shape[-2] + 1)
+    before = np.concatenate([np.zeros_like(x[..., :1, :]), np.cumsum(x, axis=-2)[..., :-1, :]], axis=-2)
+    centres = (0.5 + before) / (count[:, None])
+    squares = np.moveaxis((x - centres) ** 2, -2, -1)
+    horizon = count * np.log1p(count) if anytime else float(len(count))
+    best = best_lambda(log / (horizon * predictable_variance(squares, 1.0)))
+    return np.moveaxis(np.minimum(best, BOLDEST), -1, -2)
+
+
+def _log_wealth(bets: FloatArray, gain: FloatArray) -> FloatArray:
+    return np.sum(np.log1p(bets * gain), axis=-2)
+
+
+def _end(
+    inside: FloatArray, limit: float, log_wealth: Callable[[FloatArray], FloatArray], log_odds: float
+) -> FloatArray:
+    """Where wealth reaches the odds between a point inside and 0 or 1: never short of it, and never beyond the limit."""
+    outside = np.full_like(inside, limit)
+    all_inside = log_wealth(outside) < log_odds
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        within = log_wealth(middle) < log_odds
+        inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
+    return np.where(all_inside, limit, outside)

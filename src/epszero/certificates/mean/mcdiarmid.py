@@ -1,0 +1,31 @@
+"""‖X̄ − μ‖ ≤ σ/√m + R√(ln(1/δ)/2m), with σ² ≥ E‖X − μ‖² and R the diameter of the support.
+
+Claim: with probability ≥ 1 − δ. Assumes independent samples in a region of diameter R; σ² is the square of its
+circumradius. Source: McDiarmid's inequality for ‖X̄ − μ‖, which changes by at most R/m with one sample, and whose mean
+is at most σ/√m (THEORY section 3).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from epszero._types import FloatArray
+from epszero.certificates.mean._base import MeanBound, MeanSet, sample_mean
+from epszero.certificates.mean.region import Region
+
+
+@dataclass(frozen=True)
+class McDiarmid(MeanBound):
+    """A ball whose radius depends on the support alone; smaller than Hoeffding's only where δ is not small."""
+
+    title: ClassVar[str] = "McDiarmid's inequality"
+
+    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
+        radius = self.radius(X.shape[-2], X.shape[-1], region, delta)
+        return MeanSet(sample_mean(X), np.full(X.shape[:-2], radius))
+
+    def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
+        assert region is not None
+        return math.sqrt(region.variance / m) + region.diameter * math.sqrt(math.log(1 / delta) / (2 * m))

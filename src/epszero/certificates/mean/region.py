@@ -1,0 +1,90 @@
+"""`Region`: what is known of where a random vector lives. Everything that a confidence set for its mean needs of it.
+
+A region is a convex set through three numbers, each an upper bound: its diameter R = sup ‖x − y‖; its circumradius ρ,
+such that some ball of that radius holds it (R/2 for a box or a ball; at most R√(d/(2d+2)) for any set in R^d, by Jung's
+theorem); and the distance `farthest(c)` of its farthest point from a point c of it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from epszero._types import FloatArray
+from epszero.sets import Ball, Product, Set
+
+SLACK = 1e-9  # samples may lie outside their support by this much, relatively; so is every length rounded up
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A bounded convex set in R^d, seen from outside. `lower` and `upper` are None where its place is not known."""
+
+    diameter: float
+    circumradius: float
+    lower: FloatArray | None = None  # of a box that holds it
+    upper: FloatArray | None = None
+    centre: FloatArray | None = None  # a point of it
+
+    @staticmethod
+    def within(diameter: float, dim: int) -> "Region":
+        """Somewhere, with at most this diameter."""
+        return Region(diameter, diameter * math.sqrt(dim / (2 * dim + 2)))
+
+    @staticmethod
+    def box(lower: FloatArray, upper: FloatArray) -> "Region":
+        """Between two corners."""
+        width = float(np.linalg.norm(upper - lower)) * (1 + SLACK)
+        return Region(width, width / 2, lower, upper, (lower + upper) / 2)
+
+    @staticmethod
+    def of(support: Any, dim: int) -> "Region | None":
+        """From a set whose points have `dim` entries; None where it says nothing of its size, or is unbounded."""
+        if isinstance(support, Product):
+            return _product(support, dim)
+        if not isinstance(support, Set):
+            return None
+        shape = support.point_shape or (dim,)
+        directions = np.eye(dim).reshape(dim, *shape)
+        upper, lower = np.asarray(support.support(directions)), -np.asarray(support.support(-directions))
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+            return None
+        around = Region.box(lower, upper)
+        flat = support.project(around.centre.reshape(shape)).ravel()  # pyright: ignore[reportOptionalMemberAccess]
+        diameter = min(around.diameter, _diameter(support) * (1 + SLACK))
+        circumradius = diameter / 2 if isinstance(support, Ball) else diameter * math.sqrt(dim / (2 * dim + 2))
+        return Region(diameter, min(circumradius, around.circumradius), lower, upper, flat)
+
+    @property
+    def variance(self) -> float:
+        """An upper bound on E‖X − EX‖²: the mean minimises the expected square, so ρ² is one."""
+        return self.circumradius**2
+
+    def farthest(self, c: FloatArray) -> FloatArray:
+        """At least sup ‖x − c‖ over the region, for points c of it along the last axis."""
+        if self.lower is None or self.upper is None:
+            return np.full(c.shape[:-1], self.diameter)
+        apart = np.maximum(self.upper - c, c - self.lower)
+        return np.minimum(np.sqrt(np.einsum("...d,...d->...", apart, apart)) * (1 + SLACK), self.diameter)
+
+
+def _product(support: Product, dim: int) -> Region | None:
+    """Of parts, one after another."""
+    members: list[Set] = jax.tree.leaves(support.sets, is_leaf=lambda leaf: isinstance(leaf, Set))
+    sizes = [math.prod(part.batch_shape) * math.prod(part.point_shape or (0,)) for part in members]
+    if sum(sizes) != dim or 0 in sizes:
+        return None
+    found = [None if part.batch_shape else Region.of(part, size) for part, size in zip(members, sizes, strict=True)]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    diameter = math.hypot(*(part.diameter for part in parts))
+    circumradius = math.hypot(*(part.circumradius for part in parts))
+    corners = [np.concatenate([getattr(part, name) for part in parts]) for name in ("lower", "upper", "centre")]
+    return Region(diameter, circumradius, *corners)
+
+
+def _diameter(support: Set) -> float:
+    return float(support.diameter()) if support.point_shape is not None else math.inf
