@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help test lint types demo bench docs tools lock clean
+.PHONY: help test lint types validity demo bench docs tools lock clean
 
 help:
 	@echo "make demo   solve a small problem from data and print the answer"
 	@echo "make test   lint, format, types, tests"
 	@echo "make bench  speed, side by side with peers"
+	@echo "make validity  how often each bound misses: a quarter of an hour"
 	@echo "make docs   build the documentation into site/"
 	@echo "make tools  everything in $(VENV), pre-commit too"
 	@echo "make lock   pin the newest versions that fit (needs a package index)"
@@ -25,6 +26,9 @@ lint: $(VENV)/.ready
 types: $(VENV)/.ready
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
+
+validity: $(VENV)/.ready
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.validity.full
 
 demo: $(VENV)/.ready
 	$(BIN)/python examples/charging_game.py

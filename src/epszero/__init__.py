@@ -1,9 +1,15 @@
 """epszero: zeros of sums of operators from samples, with certificates one can trust."""
 
+from epszero import certificates as certificates
 from epszero import functions as functions
 from epszero import oracles as oracles
 from epszero import sets as sets
 from epszero._checks import InputError as InputError
+from epszero.certificates import Certificate as Certificate
+from epszero.certificates import certify as certify
+from epszero.certificates import certify_many as certify_many
+from epszero.certificates import plan as plan
+from epszero.certificates import verify as verify
 from epszero.methods import Extragradient as Extragradient
 from epszero.methods import ForwardBackward as ForwardBackward
 from epszero.methods import ForwardBackwardForward as ForwardBackwardForward

@@ -1,1 +1,32 @@
-"""Certificates."""
+"""Certificates: how far a solution is from the truth behind the data, with which probability, and on which assumptions."""
+
+from epszero.certificates._base import Kind as Kind
+from epszero.certificates._base import Leaning as Leaning
+from epszero.certificates.anytime import Anytime as Anytime
+from epszero.certificates.certificate import Certificate as Certificate
+from epszero.certificates.certificate import Verdict as Verdict
+from epszero.certificates.certify import certify as certify
+from epszero.certificates.certify import certify_many as certify_many
+from epszero.certificates.dependent import Dependent as Dependent
+from epszero.certificates.hold_out import HoldOut as HoldOut
+from epszero.certificates.known import Known as Known
+from epszero.certificates.mean import Bernstein as Bernstein
+from epszero.certificates.mean import Betting as Betting
+from epszero.certificates.mean import EmpiricalBernstein as EmpiricalBernstein
+from epszero.certificates.mean import Hoeffding as Hoeffding
+from epszero.certificates.mean import McDiarmid as McDiarmid
+from epszero.certificates.mean import MeanBound as MeanBound
+from epszero.certificates.mean import MeanSet as MeanSet
+from epszero.certificates.mean import MedianOfMeans as MedianOfMeans
+from epszero.certificates.mean import Region as Region
+from epszero.certificates.mean import Stitched as Stitched
+from epszero.certificates.mean import SubGaussian as SubGaussian
+from epszero.certificates.mean_deviation import MeanDeviation as MeanDeviation
+from epszero.certificates.plan import Plan as Plan
+from epszero.certificates.plan import plan as plan
+from epszero.certificates.repaired_stability import RepairedStability as RepairedStability
+from epszero.certificates.tightest import Tightest as Tightest
+from epszero.certificates.uniform_stability import UniformStability as UniformStability
+from epszero.certificates.vector_stability import VectorStability as VectorStability
+from epszero.certificates.verify import Verification as Verification
+from epszero.certificates.verify import verify as verify

@@ -1,5 +1,12 @@
 """What is known of B in numbers, and what follows from it."""
 
+from epszero.constants.linear import Linear as Linear
+from epszero.constants.linear import affine_in_features as affine_in_features
+from epszero.constants.linear import linear_part as linear_part
+from epszero.constants.linear import noise_is_additive as noise_is_additive
+from epszero.constants.provenance import Constant as Constant
+from epszero.constants.provenance import Provenance as Provenance
+from epszero.constants.provenance import worst as worst
 from epszero.constants.steps import MANY_ROWS as MANY_ROWS
 from epszero.constants.steps import StepRange as StepRange
 from epszero.constants.steps import lipschitz_range as lipschitz_range

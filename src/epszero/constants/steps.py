@@ -100,6 +100,7 @@ def _or_one(lengths: FloatArray) -> FloatArray:
 
 def said(problem: Problem) -> str:
     """What was declared, for messages."""
-    numbers = {name: value for name, value in vars(problem.declared).items() if isinstance(value, float)}
-    words = [f"{name} = {value:g}" for name, value in numbers.items()]
+    declared = problem.declared
+    numbers = {"mu": declared.mu, "kappa": declared.kappa, "theta": declared.theta}
+    words = [f"{name} = {value:g}" for name, value in numbers.items() if value is not None]
     return ", ".join([*words, "a gradient"] if problem.declared.gradient else words)

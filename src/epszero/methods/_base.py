@@ -1,6 +1,7 @@
 """`Method`: an endless stepper for 0 ∈ A(x) + B̂(x).
 
-A method writes `prepared` (check its parameters against the problem and settle what was left open), `init` and `step`.
+A method writes `prepared` (check its parameters against the problem and settle what was left open), `init` and `step`,
+and `stability` where it is known how much one sample can change its output.
 It knows nothing of loops, tolerances, samples or printing. After every step the state holds a point of dom A together
 with a z ∈ A(point), and the norm of the residual z + B̂(point).
 """
@@ -14,11 +15,14 @@ import jax.numpy as jnp
 from epszero._points import subtract
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
+from epszero.functions import Function
 from epszero.methods.backtracking import Judgement, Pace, Verdict, first_pace, guess, judged, probe
+from epszero.methods.stability import Facts, Stability, Unstable
 from epszero.methods.steps import Steps, over, root, scaled, times
 from epszero.oracles import Average
 from epszero.problems import Problem
-from epszero.problems.backward import Backward
+from epszero.problems.backward import Backward, is_part
+from epszero.sets import Set
 
 
 class State(NamedTuple):
@@ -54,6 +58,11 @@ class Method(Node):
     @abstractmethod
     def last_step(self, state: State) -> Any:
         """The step sizes of the iteration that led to `state`."""
+
+    def stability(self, facts: Facts, iterations: int) -> Stability:
+        """How much one sample changes the output after the steps 0, …, K of a settled method; raises `Unstable`."""
+        del facts, iterations
+        raise Unstable(f"No stability bound is known for {self.description}. Use ez.ForwardBackward(step=γ).")
 
 
 def first_state(x: PyTree, Bx: PyTree, point: PyTree, own: PyTree) -> State:
@@ -98,3 +107,14 @@ def forward_backward(A: Backward, x: PyTree, Bx: PyTree, step: PyTree) -> tuple[
     y = subtract(x, times(step, Bx))
     p = A.resolvent(y, step)
     return p, over(subtract(y, p), step)
+
+
+def no_bound_by_zeros(problem: Problem, proximal: bool) -> str:
+    """Why d ≤ R/(μs) + 2ρ^K sup_D ‖x⁰ − x̂_D‖ is not known here; empty where it is. `proximal`: A must be a ∂g."""
+    if problem.coupling is not None:
+        return ("Strategies and multipliers together are never strongly monotone. For affine constraints use "
+                "ez.PreconditionedForwardBackward(step=α, dual_step=β).")  # fmt: skip
+    parts = jax.tree.leaves(problem.A.parts, is_leaf=is_part)
+    if proximal and not all(isinstance(part, Set | Function) for part in parts):
+        return "The bound holds for sets and functions, and A is another operator. Use ez.ForwardBackwardForward()."
+    return ""

@@ -18,10 +18,12 @@ from epszero.methods._base import (
     first_state,
     forward_backward,
     last_size,
+    no_bound_by_zeros,
     settled,
     this_size,
 )
 from epszero.methods.backtracking import lipschitz
+from epszero.methods.stability import Facts, Measured, Stability, Unstable
 from epszero.methods.steps import Steps
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -34,9 +36,10 @@ class Extragradient(Method):
     `step`: as in `ez.ForwardBackward`; None takes the best step for a declared Lipschitz constant, or backtracks.
     """
 
-    static = ("description",)
+    static = ("description", "unbounded")
     steps: Steps
     description: str
+    unbounded: str  # why there is no stability bound; empty where there is
 
     @known_arguments
     def __init__(self, step: Any = None) -> None:
@@ -47,6 +50,7 @@ class Extragradient(Method):
         method = object.__new__(Extragradient)
         method.steps = self.steps.settled(x, lipschitz_range(problem, x))
         method.description = f"extragradient, {method.steps.how}"
+        method.unbounded = no_bound_by_zeros(problem, proximal=True)
         return method
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
@@ -66,3 +70,11 @@ class Extragradient(Method):
 
     def last_step(self, state: State) -> Any:
         return last_size(self.steps, state)
+
+    def stability(self, facts: Facts, iterations: int) -> Stability:
+        """By the distance to the zeros: each of the K+1 steps brings the iterate, the output too, nearer by ρ_k."""
+        if self.unbounded:
+            raise Unstable(self.unbounded)
+        steps = Measured(self.steps, facts, iterations)
+        rho = steps.nearer()
+        return steps.by_zeros(rho, last=rho)

@@ -25,6 +25,7 @@ from epszero.methods._base import (
     this_size,
 )
 from epszero.methods.backtracking import cocoercive
+from epszero.methods.stability import Facts, Measured, Stability
 from epszero.methods.steps import Steps, over, root, times
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -87,3 +88,9 @@ class ForwardBackward(Method):
 
     def last_step(self, state: State) -> Any:
         return last_size(self.steps, state)
+
+    def stability(self, facts: Facts, iterations: int) -> Stability:
+        """q → 1 − λ + λq and c → λγR, but for the last step, whose output is p itself: q and γR."""
+        steps = Measured(self.steps, facts, iterations)
+        (q, because), c, relaxed = steps.forward(), steps.longest * facts.R, self.relaxation
+        return steps.recursion(1 - relaxed + relaxed * q, relaxed * c, because, last=(q, c))

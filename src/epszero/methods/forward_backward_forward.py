@@ -7,6 +7,7 @@ Residual: z = Γ⁻¹(x − x̄) − B̂(x) ∈ A(x̄), and the output is x̄. C
 Source: Tseng, SIAM J. Control Optim. 38 (2000), Thm 3.4; Bauschke & Combettes, Thm 26.17.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,10 +23,12 @@ from epszero.methods._base import (
     first_state,
     forward_backward,
     last_size,
+    no_bound_by_zeros,
     settled,
     this_size,
 )
 from epszero.methods.backtracking import lipschitz
+from epszero.methods.stability import Facts, Measured, Stability, Unstable
 from epszero.methods.steps import Steps, times
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -38,9 +41,10 @@ class ForwardBackwardForward(Method):
     `step`: as in `ez.ForwardBackward`; None takes the best step for a declared Lipschitz constant, or backtracks.
     """
 
-    static = ("description",)
+    static = ("description", "unbounded")
     steps: Steps
     description: str
+    unbounded: str  # why there is no stability bound but for affine B; empty where there is
 
     @known_arguments
     def __init__(self, step: Any = None) -> None:
@@ -51,6 +55,7 @@ class ForwardBackwardForward(Method):
         method = object.__new__(ForwardBackwardForward)
         method.steps = self.steps.settled(x, lipschitz_range(problem, x))
         method.description = f"forward-backward-forward, {method.steps.how}"
+        method.unbounded = no_bound_by_zeros(problem, proximal=False)
         return method
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
@@ -71,3 +76,22 @@ class ForwardBackwardForward(Method):
 
     def last_step(self, state: State) -> Any:
         return last_size(self.steps, state)
+
+    def stability(self, facts: Facts, iterations: int) -> Stability:
+        """B affine: q = ρ and c = γ‖I − γJ‖R. Else the distance to the zeros, which needs κ wherever x⁺ may be.
+
+        The last step's output is x̄ = J_{ΓA}(x − ΓB̂(x)): a step of forward-backward, with its q and c.
+        """
+        if not facts.everywhere:  # κ and θ are asked for at x⁺ too, where only a Jacobian tells; μ in the domain alone
+            facts = replace(facts, kappa=None if facts.jacobian is not None else facts.kappa, theta=None)
+        steps = Measured(self.steps, facts, iterations)
+        rho, ahead, c = steps.nearer(), steps.ahead, steps.longest * facts.R
+        if ahead is not None:
+            why = f"ρ ≤ {rho.max():.6g} and ‖I − γJ‖ ≤ {ahead.max():.6g}, B affine"
+            return steps.recursion(rho, ahead * c, why, last=(ahead, c))
+        if self.unbounded:
+            raise Unstable(self.unbounded)
+        if not facts.everywhere:
+            raise Unstable("B is not affine, and its constants are known on the domain only, which x⁺ may leave. "
+                           "Use ez.Extragradient(step=γ), all of whose points lie in the domain.")  # fmt: skip
+        return steps.by_zeros(rho, last=steps.forward()[0])

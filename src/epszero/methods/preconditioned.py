@@ -11,18 +11,19 @@ z + B̂(x⁺, λ⁺) = Φ(ω − ω⁺) + (F̂(x⁺) − F̂(x), 0). Cost: one F
 Source: Yi & Pavel, Automatica 102 (2019); Belgioioso & Grammatico (2018); Condat (2013).
 """
 
+from dataclasses import replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
-from epszero._types import Array, FloatArray, PyTree
+from epszero._types import FloatArray, PyTree
 from epszero.constants import MANY_ROWS, scaled_rows, spectrum, step_range
 from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward
 from epszero.methods.backtracking import cocoercive, judged
+from epszero.methods.stability import SEARCHED, Facts, Measured, Stability, Unstable
 from epszero.methods.steps import Steps, checked_step
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems import AffineConstraint, Problem
@@ -63,41 +64,32 @@ class PreconditionedForwardBackward(Method):
         lengths, top = scaled_rows(problem.coupling, x.x)
         unit = 1 / (lengths**2 * top)
         dual, strength = self._fixed_dual(problem.coupling, x.x, unit)
-        if self.primal is None and known is None:
-            return self._settled(None, dual, unit, strength, "steps by backtracking")
-        if self.primal is None:
-            assert known is not None
+        if self.primal is not None:
+            primal, how = checked_step(self.primal, x.x), "given steps"
+        elif known is not None:
             primal = jnp.asarray(1 / (1 / known.best + (strength if strength is not None else 1 / known.best)))
             how = f"step {float(primal):.6g} from {known.because}"
         else:
-            primal = checked_step(self.primal, x.x)
-            how = "given steps"
-        longest = max(float(np.max(leaf)) for leaf in jax.tree.leaves(primal))
+            return self._settled(None, dual, unit, strength, "steps by backtracking")
+        longest = float(Steps(primal).rows(0).max())
         slowest = 0.0 if known is None else 1 / known.limit  # 1/(2θ) ≤ λ_min(S) must hold
         if dual is None:
             strength = 0.5 * (1 / longest - slowest)
             dual = unit * max(strength, 0.0)
-        if 1 / longest - (strength or 0.0) <= slowest:
-            refuse(
-                "step, dual_step",
-                f"1/step − ‖dual_step^½ G‖² must exceed {slowest:.6g}, but it is {1 / longest - (strength or 0.0):.6g}"
-                + ("" if known is None else f" (declared: {known.because})"),
-                "Shorten one of them, or leave both out",
-            )
+        if (left := 1 / longest - (strength or 0.0)) <= slowest:
+            why = "" if known is None else f" (declared: {known.because})"
+            refuse("step, dual_step", f"1/step − ‖dual_step^½ G‖² must exceed {slowest:.6g}, but it is {left:.6g}{why}",
+                   "Shorten one of them, or leave both out")  # fmt: skip
         return self._settled(primal, dual, unit, strength, how)
 
     def init(self, A: Backward, B: CoupledMean, x: PrimalDual) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
         Fx = B.base(x.x)
-        pace = None
-        if self.primal is None:
-            pace = first_search(B.base, x.x, Fx)
+        pace = first_search(B.base, x.x, Fx) if self.primal is None else None
         return first_state(x, B(x), None, (pace, Fx))
 
     def step(self, A: Backward, B: CoupledMean, state: State) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
-        x, multipliers = state.x
+        (x, multipliers), (pace, Fx) = state.x, state.own
         slope, slack = state.Bx  # F̂(x) + Gᵀλ and b − Gx
-        pace, Fx = state.own
-
         alpha, beta = self._metric(None if pace is None else pace.step)
         p, z = forward_backward(A.block("x"), x, slope, alpha)
         Fp, slack_p = B.base(p), -B.coupling.value(p)
@@ -105,9 +97,8 @@ class PreconditionedForwardBackward(Method):
         found = jnp.maximum(raised, 0.0)
         Bp = PrimalDual(add(Fp, B.coupling.pull(p, found)), slack_p)
         element = PrimalDual(z, (raised - found) / beta)
-        new = State(
-            state.k + 1, PrimalDual(p, found), Bp, None, element, norm(add(element, Bp)), state.stuck, (pace, Fp)
-        )
+        residual = norm(add(element, Bp))
+        new = State(state.k + 1, PrimalDual(p, found), Bp, None, element, residual, state.stuck, (pace, Fp))
         if pace is None:
             return new
         judgement = judged(pace, cocoercive(subtract(p, x), subtract(Fp, Fx), Fp))
@@ -116,20 +107,31 @@ class PreconditionedForwardBackward(Method):
     def last_step(self, state: State) -> Any:
         return self._metric(None if self.primal is not None else state.own[0].used)[0]
 
-    def _metric(self, gamma: Array | None) -> tuple[PyTree, Array]:
+    def stability(self, facts: Facts, iterations: int) -> Stability:
+        """In the norm of Φ: q of forward-backward with γ = 1/λ_min(S) and B = (F, 0), c = √γ R; the facts are F's."""
+        if self.primal is None or self.dual is None or self.strength is None:
+            raise Unstable(SEARCHED)
+        a, g, beta = (
+            1 / float(Steps(self.primal).rows(0).max()),
+            float(self.strength),
+            float(np.asarray(self.dual).max()),
+        )
+        mu = None if facts.mu is None else min(facts.mu, 0.0)  # (F, 0) is monotone at best
+        steps = Measured(Steps(1 / (a - g)), replace(facts, mu=mu, jacobian=None), iterations)
+        (q, because), c = steps.forward(), np.sqrt(steps.longest) * facts.R
+        # ‖(x, λ)‖²_Φ ≥ a‖x‖² − 2√(g/β)‖x‖‖λ‖ + ‖λ‖²/β ≥ least · ‖(x, λ)‖²
+        least = 2 * (a - g) / (1 + a * beta + np.sqrt((1 - a * beta) ** 2 + 4 * g * beta))
+        return replace(steps.recursion(q, c, because, last=(q, c)), scale=float(1 / np.sqrt(least)))
+
+    def _metric(self, gamma: Any) -> tuple[PyTree, Any]:
         """α and β; where they are searched for, those with λ_min(S) = 1/γ."""
         if gamma is None:
-            assert self.dual is not None
             return self.primal, jnp.asarray(self.dual)
         if self.dual is None:
-            assert self.unit is not None
             return gamma / 2, self.unit / gamma
-        assert self.strength is not None
         return 1 / (1 / gamma + self.strength), jnp.asarray(self.dual)
 
-    def _fixed_dual(
-        self, coupling: AffineConstraint, x: PyTree, unit: FloatArray
-    ) -> tuple[FloatArray | None, float | None]:
+    def _fixed_dual(self, coupling: AffineConstraint, x: PyTree, unit: FloatArray) -> tuple[Any, float | None]:
         """β as given, one per constraint, and ‖β^½G‖² (an upper bound where there are many constraints)."""
         if self.dual is None:
             return None, None
@@ -142,9 +144,7 @@ class PreconditionedForwardBackward(Method):
         root = np.sqrt(dual)
         return dual, spectrum(root[:, None] * coupling.gram(x) * root)
 
-    def _settled(
-        self, primal: PyTree, dual: Any, unit: FloatArray, strength: Any, how: str
-    ) -> "PreconditionedForwardBackward":
+    def _settled(self, primal: PyTree, dual: Any, unit: FloatArray, strength: Any, how: str) -> Any:
         method = object.__new__(PreconditionedForwardBackward)
         method.primal, method.dual, method.unit, method.strength = primal, dual, unit, strength
         method.description = f"preconditioned forward-backward, {how}"

@@ -7,16 +7,26 @@ all in one norm; `scale` turns it into the Euclidean one. (T_D(x) − T_{D′}(x
 Methods without a q ≤ 1 that come nearer to the zero x̂_D of their data by a factor ρ a step, from x⁰, have
     d ≤ R/(μs) + 2ρ^K sup_D ‖x⁰ − x̂_D‖.
 A method describes itself by `stability(facts, iterations)`.
+
+Steps Γ_k by block are measured in ‖v‖_k = ‖(γ_max Γ_k⁻¹)^½ v‖ ≥ ‖v‖, γ_max the longest of Γ_k: for one step for all
+blocks the Euclidean norm. J_{ΓA} is nonexpansive there (A is separable between blocks), and ‖Γ_kΔO‖_k ≤ γ_max R. There
+Γ_kB̂ is m-strongly monotone and L-Lipschitz for m = γ_min μ, L = γ_max κ, or, if B̂ has the Jacobian J, for the least
+eigenvalue of the symmetric part of M = Γ^½JΓ^½ and ‖M‖; and ‖Γ_kΔB‖²_k ≤ t ⟨Γ_kΔB, Δx⟩_k for t = γ_max/θ.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from epszero._types import FloatArray
+from epszero.methods.steps import Steps
+
+SEARCHED = "The step is found by backtracking, so it depends on the data. Pass step=γ, or declare constants for one."
+NODES = 64  # steps beyond which ‖I − γJ‖ is computed at some, and bounded by chords between: it is convex in γ
 
 
-class Unstable(Exception):  # noqa: N818  (an answer, not a mistake of the user)
+class Unstable(Exception):
     """No bound is known: the message says why, and what would help."""
 
 
@@ -25,12 +35,13 @@ class Facts:
     """What is known of every O(·, ξ) on the domain, None where nothing is."""
 
     R: float  # sup ‖O(x, ξ) − O(x, ξ′)‖
-    mu: float | None = None  # strong monotonicity
+    mu: float | None = None  # strong monotonicity; 0: monotone; None: not even that is known
     kappa: float | None = None  # Lipschitz
     theta: float | None = None  # cocoercivity
     jacobian: FloatArray | None = None  # of B, where O is affine in x with one Jacobian for all ξ
     additive: bool = False  # O(x, ξ) = G(x) + noise
     diameter: float = np.inf  # of the domain
+    everywhere: bool = False  # μ, κ and θ hold on the whole space, not on the domain only
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,5 +56,96 @@ class Stability:
 
     def difference(self, s: int) -> float:
         """d: how far apart the outputs of two data sets can be that differ in one of s samples."""
-        after = np.concatenate([np.cumprod(self.q[::-1])[-2::-1], [1.0]]) if len(self.q) else self.q
-        return float(self.scale * (after @ self.c)) / s + self.extra
+        d = 0.0
+        for q, c in zip(self.q.tolist(), self.c.tolist(), strict=True):
+            d = q * d + c
+        return self.scale * d / s + self.extra
+
+
+class Measured:
+    """The steps Γ_0, …, Γ_K of a run against the facts; one entry for all k where the steps do not change."""
+
+    def __init__(self, steps: Steps, facts: Facts, iterations: int) -> None:
+        if steps.searched:
+            raise Unstable(SEARCHED)
+        self.K, self.R, self.diameter = iterations, facts.R, facts.diameter
+        rows = steps.rows(iterations)
+        self.longest, shortest = rows.max(axis=1), rows.min(axis=1)
+        self.spread = float(np.sqrt(self.longest[0] / shortest[0]))  # ‖v‖_0 ≤ spread · ‖v‖
+        # d_{k+1} is known in the norm of step k, and step k+1 wants its own: ‖d_{k+1}‖_{k+1} ≤ turn_{k+1} ‖d_{k+1}‖_k.
+        relative = rows / self.longest[:, None]
+        self.turn = np.concatenate([[1.0], np.sqrt(relative[:-1] / relative[1:]).max(axis=1)])
+        self.mu, self.ahead = (mu := facts.mu), None  # ‖I − M_k‖
+        self.m = None if mu is None else mu * np.where(mu > 0, shortest, self.longest)
+        self.lip = None if facts.kappa is None else facts.kappa * self.longest
+        self.t = None if facts.theta is None else self.longest / facts.theta
+        if facts.jacobian is not None:
+            entries, J = steps.entries(rows), facts.jacobian
+            if entries.shape[1] != len(J):
+                raise Unstable(f"The Jacobian has {len(J)} rows, but a point has {entries.shape[1]} entries.")
+            self.ahead, m, L = _affine(J, entries)
+            self.m = m if self.m is None else np.maximum(m, self.m)
+            self.lip = L if self.lip is None else np.minimum(L, self.lip)
+            self.mu = max(_spectral(J)[1], -np.inf if mu is None else mu)
+
+    def forward(self) -> tuple[FloatArray, str]:
+        """The least known Lipschitz constant of I − Γ_kB̂, and why it is one."""
+        lines: dict[str, FloatArray] = {}
+        if self.ahead is not None:
+            lines["‖I − γJ‖"] = self.ahead
+        if self.t is not None:
+            m = 0.0 if self.m is None else np.maximum(self.m, 0.0)
+            lines["γ and θ"] = np.where(self.t <= 2, np.sqrt(np.maximum(1 - m * (2 - self.t), 0.0)), self.t - 1)
+        if self.lip is not None:
+            squared = (1 + self.lip) ** 2 if self.m is None else 1 - 2 * self.m + self.lip**2
+            lines["γ and κ"] = np.sqrt(np.maximum(squared, 0.0))
+        if not lines:
+            raise Unstable("No Lipschitz constant of B is known, neither κ nor θ. Declare kappa or theta.")
+        q = np.min(list(lines.values()), axis=0)
+        chosen = " or ".join(name for name, line in lines.items() if (line == q).any())
+        return q, f"q ≤ {q.max():.6g} from {chosen}{'' if self.mu is None else f', μ = {self.mu:.6g}'}"
+
+    def nearer(self) -> FloatArray:
+        """ρ_k = √(1 − [1/(2m) + 1/(1 − L²)]⁻¹): how much nearer forward-backward-forward and extragradient come."""
+        if self.m is None or self.lip is None:
+            raise Unstable("No bound is known without μ and κ. Declare mu and kappa.")
+        a, b = 1 - self.lip**2, 2 * self.m
+        if (a <= 0).any() or (a + b <= 0).any():
+            raise Unstable(f"B must be monotone and γκ below 1, but γκ reaches {self.lip.max():.6g}. Shorten the step.")
+        return np.sqrt(np.maximum(1 - a * b / (a + b), 0.0))
+
+    def recursion(self, q: FloatArray, c: FloatArray, because: str, last: tuple[FloatArray, FloatArray]) -> Stability:
+        """The steps 0, …, K from q_k and c_k in the norms of their steps, with others for the last one."""
+        return Stability(self._all(q, last[0]) * self.turn, self._all(c, last[1]), because=because)
+
+    def _all(self, values: FloatArray, last: FloatArray) -> FloatArray:
+        return np.append(np.broadcast_to(values, self.K + 1)[:-1], last[-1])
+
+    def by_zeros(self, rho: FloatArray, last: FloatArray) -> Stability:
+        """d ≤ R/(μs) + 2ρ^K sup_D ‖x⁰ − x̂_D‖, with another factor for the last step in ρ^K, the product of all."""
+        if self.mu is None or self.mu <= 0:
+            raise Unstable("B is not known to be strongly monotone. Declare mu > 0, or take ez.ForwardBackward().")
+        if not np.isfinite(self.diameter):
+            raise Unstable("The domain is unbounded, so x⁰ may lie arbitrarily far from the zeros. Bound it by a set.")
+        extra = 2 * math.prod((self._all(rho, last) * self.turn).tolist()) * self.spread * self.diameter
+        why = f"R/(μs) with μ = {self.mu:.6g}, and {extra:.3g} as both runs are still on their way to their zeros"
+        return Stability(np.zeros(1), np.array([self.R / self.mu]), extra=extra, because=why)
+
+
+def _affine(J: FloatArray, steps: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """‖I − M‖, the least eigenvalue of M's symmetric part and ‖M‖, for every row of steps, one per entry of a point."""
+    if np.ptp(steps, axis=1).max() > 0:
+        ahead, m, L = np.transpose([_spectral(np.sqrt(row)[:, None] * J * np.sqrt(row)) for row in steps])
+        return ahead, m, L
+    gamma = steps[:, 0]
+    nodes = np.unique(gamma)
+    if len(nodes) > NODES:
+        nodes = np.union1d(nodes[:: len(nodes) // NODES], np.linspace(nodes[0], nodes[-1], NODES))
+    ahead = np.interp(gamma, nodes, [_spectral(node * J)[0] for node in nodes])
+    _, m, L = _spectral(J)
+    return ahead, gamma * m, gamma * L
+
+
+def _spectral(M: FloatArray) -> tuple[float, float, float]:
+    least = np.linalg.eigvalsh((M + M.T) / 2)[0]
+    return float(np.linalg.norm(np.eye(len(M)) - M, 2)), float(least), float(np.linalg.norm(M, 2))

@@ -6,11 +6,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from epszero._checks import positive, refuse
 from epszero._points import nested_like
 from epszero._pytree import Node
-from epszero._types import Array, PyTree
+from epszero._types import Array, FloatArray, PyTree
 from epszero.constants import StepRange
 from epszero.oracles import Opaque
 
@@ -21,17 +22,21 @@ PROBES = (0, 1, 2, 10, 100, 1000, 10_000, 100_000)
 class Steps(Node):
     """Where the step of an iteration comes from, as the user said it and, once settled, as it will be."""
 
-    static = ("schedule", "how")
+    static = ("schedule", "how", "outline")
     sizes: PyTree  # Γ, or None where it is scheduled or searched for
     schedule: Opaque | None  # k ↦ Γ_k
     how: str  # for descriptions
     scale: PyTree  # where the step is searched for: how long each block's is relative to the others; None: alike
+    outline: Any  # structure and shapes of the points, once settled
 
-    def __init__(self, sizes: PyTree, schedule: Opaque | None = None, how: str = "", scale: PyTree = None) -> None:
+    def __init__(
+        self, sizes: PyTree, schedule: Opaque | None = None, how: str = "", scale: PyTree = None, outline: Any = None
+    ) -> None:
         self.sizes = sizes
         self.schedule = schedule
         self.how = how
         self.scale = scale
+        self.outline = outline
 
     @staticmethod
     def of(step: Any) -> "Steps":
@@ -42,15 +47,17 @@ class Steps(Node):
 
     def settled(self, x: PyTree, known: StepRange | None, scale: PyTree = None) -> "Steps":
         """Checked against points like x and the range that is known to converge; the best of it where left open."""
+        outline = jax.tree.structure(x), tuple(np.shape(leaf) for leaf in jax.tree.leaves(x))
         if self.schedule is not None:
             _check_range(checked_schedule(self.schedule, x), known)
-            return Steps(None, self.schedule, "scheduled step")
+            return Steps(None, self.schedule, "scheduled step", outline=outline)
         if self.sizes is not None:
             step = checked_step(self.sizes, x)
             _check_range(step, known)
-            return Steps(step, None, f"step {_brief(step)}")
+            return Steps(step, None, f"step {_brief(step)}", outline=outline)
         if known is not None:
-            return Steps(jnp.asarray(known.best), None, f"step {known.best:.6g} from {known.because}")
+            how = f"step {known.best:.6g} from {known.because}"
+            return Steps(jnp.asarray(known.best), None, how, outline=outline)
         how = "step by backtracking" if scale is None else "steps by backtracking, in proportion to the agents' units"
         return Steps(None, None, how, scale)
 
@@ -62,6 +69,20 @@ class Steps(Node):
     def at(self, k: Array) -> PyTree:
         """Γ_k."""
         return self.sizes if self.schedule is None else self.schedule(jnp.maximum(k, 0))
+
+    def rows(self, iterations: int) -> FloatArray:
+        """γ_{k,i}: one row for each k = 0, …, K, or one for all; one column for each number of Γ."""
+        count = 1 if self.schedule is None else iterations + 1
+        with jax.enable_x64(True):
+            return np.asarray(jax.vmap(lambda k: ravel_pytree(self.at(k))[0])(jnp.arange(count)), dtype=np.float64)
+
+    def entries(self, rows: FloatArray) -> FloatArray:
+        """These rows with one column for each entry of a point, in the order of `ravel_pytree`."""
+        structure, shapes = self.outline
+        with jax.enable_x64(True):
+            ones = jax.tree.unflatten(structure, [np.ones(shape) for shape in shapes])
+            numbers = ravel_pytree(self.at(jnp.asarray(0)))[1](jnp.arange(rows.shape[1], dtype=float))
+            return rows[:, np.asarray(ravel_pytree(times(numbers, ones))[0]).astype(int)]
 
 
 def scaled(scale: PyTree, step: Array) -> PyTree:
@@ -110,12 +131,8 @@ def _rows(step: Array, leaf: Array) -> Array:
 
 def _fit(step: Any, leaf: Any) -> None:
     if step.ndim > max(leaf.ndim - 1, 0) or step.shape != leaf.shape[: step.ndim]:
-        refuse(
-            "step",
-            f"one step per block means one per row: shape {leaf.shape[:-1]} or a number for a block of shape "
-            f"{leaf.shape}, but it is {step.shape}",
-            "Pass a number, or steps nested like x",
-        )
+        refuse("step", f"one step per block means one per row: shape {leaf.shape[:-1]} or a number for a block of "
+               f"shape {leaf.shape}, but it is {step.shape}", "Pass a number, or steps nested like x")  # fmt: skip
 
 
 def _check_range(step: PyTree, known: StepRange | None) -> None:
@@ -123,12 +140,8 @@ def _check_range(step: PyTree, known: StepRange | None) -> None:
         return
     longest = max(float(np.max(leaf)) for leaf in jax.tree.leaves(step))
     if longest >= known.limit:
-        refuse(
-            "step",
-            f"must be below {known.limit:.6g}, the limit for the declared constants ({known.because}), "
-            f"but it is {longest:.6g}",
-            f"Take a shorter one, or step=None for {known.best:.6g}, the best",
-        )
+        refuse("step", f"must be below {known.limit:.6g}, the limit for the declared constants ({known.because}), but "
+               f"it is {longest:.6g}", f"Take a shorter one, or step=None for {known.best:.6g}, the best")  # fmt: skip
 
 
 def _brief(step: PyTree) -> str:

@@ -1,6 +1,7 @@
 """B's side: oracles O(x, ξ), and what becomes of them when they are averaged over samples."""
 
 from epszero.oracles._base import Average as Average
+from epszero.oracles._base import Collapsed as Collapsed
 from epszero.oracles._base import Opaque as Opaque
 from epszero.oracles._base import Oracle as Oracle
 from epszero.oracles._base import OwnData as OwnData

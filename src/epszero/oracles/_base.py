@@ -7,14 +7,14 @@ structured one. That is the only thing a method ever sees of B, so methods are b
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from epszero._checks import refuse
 from epszero._pytree import Node
-from epszero._types import Array, PyTree
+from epszero._types import Array, FloatArray, PyTree
 
 
 class Opaque:
@@ -50,6 +50,15 @@ class OwnData(list[Any]):
 jax.tree_util.register_pytree_node(OwnData, lambda data: (list(data), None), lambda _, parts: OwnData(parts))
 
 
+class Collapsed(NamedTuple):
+    """O(x, ξ) = G(x) + C(x)φ(ξ), seen through its features alone: B̂ is `at` their means."""
+
+    features: list[FloatArray]  # φ(ξ_j) of each data set, one row per sample, flat
+    at: Callable[[list[Any]], Average]  # B for given values of E φ(ξ), one flat vector per data set
+    own: bool  # the features are the samples themselves
+    sets: list[int]  # which data set, where each agent has its own
+
+
 class Oracle(Node):
     """O(x, ξ), or B(x) where nothing is uncertain."""
 
@@ -80,6 +89,11 @@ class Oracle(Node):
     @abstractmethod
     def average(self, data: PyTree, x: PyTree) -> Average:
         """B̂ for `data` (a pytree with a leading sample axis); `x` shows the shape of a point."""
+
+    def collapsed(self, data: PyTree) -> Collapsed | None:
+        """The oracle over `data` through its features; None where it is not known to be affine in any."""
+        del data
+        return None
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> "Oracle":
         """The oracle of `by(f)` for a linear transformation `by` of f(·, ξ), such as `jax.grad`: structure is kept."""

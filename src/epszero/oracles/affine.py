@@ -5,7 +5,9 @@ case C = identity; a random quadratic is affine in its coefficients. The same st
 certificates lean on (THEORY 3b).
 """
 
+import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
+from epszero._double import to_numpy
 from epszero._points import norm
-from epszero._types import Array, PyTree
-from epszero.oracles._base import Average, Opaque, Oracle
+from epszero._types import Array, FloatArray, PyTree
+from epszero.oracles._base import Average, Collapsed, Opaque, Oracle
 from epszero.oracles.general import SampleMean, chunk_size
 
 
@@ -51,6 +54,10 @@ class AffineInFeatures(Oracle):
 
     def average(self, data: PyTree, x: PyTree) -> Average:
         return FeatureMean(self.joint, feature_mean(self.features, data))
+
+    def collapsed(self, data: PyTree) -> Collapsed:
+        rows, nested = feature_rows(self.features, data)
+        return Collapsed([rows], lambda means: FeatureMean(self.joint, nested(means[0])), is_own(self.features), [0])
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         return bend_between(lambda f: self.joint(x, f), self.features((), xi), self.features((), other))
@@ -91,6 +98,31 @@ def feature_mean(features: Opaque, data: PyTree) -> PyTree:
     return _evaluated(SampleMean(features, data, chunk_size(features, data, ())))
 
 
+def is_own(features: Opaque) -> bool:
+    """Whether φ(ξ) = ξ."""
+    return features.function is _own_features
+
+
+def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[Any], PyTree]]:
+    """φ(ξ_j), flat, one row per sample; and the way from a flat vector back to the nest of φ."""
+    values = data if is_own(features) else to_numpy(_every_feature(features, data))
+    leaves, structure = jax.tree.flatten(values)
+    inner = [np.shape(leaf)[1:] for leaf in leaves]
+    ends = np.cumsum([math.prod(shape) for shape in inner])
+    rows = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves], axis=1)
+
+    def nested(flat: Any) -> PyTree:
+        pieces = jnp.split(jnp.asarray(flat), ends[:-1])
+        return structure.unflatten([piece.reshape(shape) for piece, shape in zip(pieces, inner, strict=True)])
+
+    return rows, nested
+
+
+@eqx.filter_jit
+def _every_feature(features: Opaque, data: PyTree) -> PyTree:
+    return jax.vmap(lambda xi: features((), xi))(data)
+
+
 @eqx.filter_jit
 def _evaluated(mean: SampleMean) -> PyTree:
     return mean(())
@@ -124,7 +156,13 @@ def _own_features(_: PyTree, xi: PyTree) -> PyTree:
 
 
 def _features(phi: Callable[..., Any] | None) -> Opaque:
-    return Opaque(_own_features if phi is None else lambda _, xi: phi(xi))
+    return Opaque(_own_features) if phi is None else _features_of(Opaque(phi))
+
+
+@functools.lru_cache(maxsize=256)
+def _features_of(phi: Opaque) -> Opaque:
+    """One function for each φ, so that costs with the same features are seen to have them."""
+    return Opaque(lambda _, xi: phi(xi))
 
 
 def _require_functions(**functions: Any) -> None:

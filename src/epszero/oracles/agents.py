@@ -16,8 +16,8 @@ import numpy as np
 
 from epszero._double import on_device
 from epszero._types import Array, PyTree
-from epszero.oracles._base import Average, Opaque, Oracle, OwnData
-from epszero.oracles.affine import FeatureMean, bend_between, feature_mean
+from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
+from epszero.oracles.affine import FeatureMean, bend_between, feature_mean, feature_rows, is_own
 from epszero.oracles.exact import Known
 from epszero.oracles.general import SampleMean, chunk_size, sample_count
 
@@ -75,6 +75,22 @@ class Agents(Oracle):
         if isinstance(data, OwnData):
             every, data = _weighted(self.gradient), _padded(data)
         return WithParameters(SampleMean(every, data, chunk_size(every, data, point)), self.parameters)
+
+    def collapsed(self, data: PyTree) -> Collapsed | None:
+        if not self.uncertain:
+            return Collapsed([], lambda _: self.average(data, None), own=True, sets=[])
+        if self.features is None:
+            return None
+        sets = list(data) if isinstance(data, OwnData) else [data]
+        found = [feature_rows(self._rowwise, own) for own in sets]
+        every = _every(self.gradient, self.private or isinstance(data, OwnData))
+
+        def at(means: list[Any]) -> Average:
+            nested = [nest(mean) for (_, nest), mean in zip(found, means, strict=True)]
+            mean = _stack_rows(nested) if isinstance(data, OwnData) else nested[0]
+            return WithParameters(FeatureMean(every, mean), self.parameters)
+
+        return Collapsed([rows for rows, _ in found], at, is_own(self.features), list(range(len(sets))))
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         if self.features is None:

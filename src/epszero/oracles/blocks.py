@@ -10,9 +10,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from epszero._types import Array, PyTree
-from epszero.oracles._base import Average, Opaque, Oracle, OwnData
+from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
 from epszero.oracles.general import General, SampleMean, chunk_size
 
 
@@ -53,6 +54,29 @@ class Blocks(Oracle):
             return SampleMean(joint, data, chunk_size(joint, data, x))
         parts = [part.average(own, x) for part, own in zip(self.leaves, self.own(data), strict=True)]
         return BlockMean(self._nested(parts))
+
+    def collapsed(self, data: PyTree) -> Collapsed | None:
+        """Blocks with data of their own are told apart; over one data set those with the same features share them."""
+        leaves, own = self.leaves, isinstance(data, OwnData)
+        found = [part.collapsed(seen) for part, seen in zip(leaves, self.own(data), strict=True)]
+        parts = [part for part in found if part is not None]
+        if len(parts) < len(found):
+            return None
+        keys = [i if own else getattr(part, "features", None) for i, part in enumerate(leaves)]
+        uncertain = [i for i, part in enumerate(parts) if part.features]
+        first = {keys[i]: i for i in reversed(uncertain)}  # where each kind of features is seen first
+        kinds = sorted(first.values())
+        rows = [parts[i].features[0] for i in kinds]
+        ends = np.cumsum([matrix.shape[1] for matrix in rows])
+
+        def at(means: list[Any]) -> Average:
+            pieces = means if own or not means else jnp.split(jnp.asarray(means[0]), ends[:-1])
+            mine = {i: [pieces[kinds.index(first[keys[i]])]] for i in uncertain}
+            return BlockMean(self._nested([part.at(mine.get(i, [])) for i, part in enumerate(parts)]))
+
+        matrices = rows if own or not rows else [np.concatenate(rows, axis=1)]
+        whole = all(parts[i].own for i in kinds) and (own or len(kinds) <= 1)
+        return Collapsed(matrices, at, whole, kinds if own else [0] * len(matrices))
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         pairs = zip(self.leaves, self.own(xi), self.own(other), strict=True)

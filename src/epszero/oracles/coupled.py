@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from epszero._points import add
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
-from epszero.oracles._base import Average, Oracle
+from epszero.oracles._base import Average, Collapsed, Oracle
 
 
 class PrimalDual(NamedTuple):
@@ -66,6 +66,10 @@ class Coupled(Oracle):
 
     def average(self, data: PyTree, x: PrimalDual) -> "CoupledMean":
         return CoupledMean(self.base.average(data, x.x), self.coupling)
+
+    def collapsed(self, data: PyTree) -> Collapsed | None:
+        base = self.base.collapsed(data)
+        return base and base._replace(at=lambda means: CoupledMean(base.at(means), self.coupling))
 
     def bend(self, x: PrimalDual, xi: PyTree, other: PyTree) -> Array:
         return self.base.bend(x.x, xi, other)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from epszero._checks import InputError, count, known_arguments, real_array, refuse
 from epszero._types import FloatArray, PyTree, Support
 from epszero.samples._arrays import checked_leaves, checked_matrix, frozen, shortened
+from epszero.samples._history import History, holds
 from epszero.samples._read import Missing, PathLike, Table, read_csv, read_parquet
 
 SUPPORT_TOLERANCE = 1e-9  # relative distance from the support that rounding explains
@@ -41,6 +42,7 @@ class Samples:
     dropped: int  # rows with missing values that a loader left out
     _leaves: tuple[FloatArray, ...]  # arrays with one entry per sample along their first axis
     _structure: Any  # how the leaves make up `values`
+    _history: History  # which rows these are
 
     @known_arguments
     def __init__(self, values: Any, support: Support | None = None, columns: Sequence[str] | None = None) -> None:
@@ -89,7 +91,9 @@ class Samples:
         n = count("n", n, least=1)
         rng = _generator(seed)
         if replace:
-            return self._rows(rng.integers(len(self), size=n))
+            drawn = self._rows(rng.integers(len(self), size=n))
+            drawn.__dict__["_history"] = self._history.drawn(n)
+            return drawn
         if n > len(self):
             refuse("n", f"is {n}, but there are only {len(self)} samples to draw without replacement", "Draw fewer")
         return self._rows(rng.permutation(len(self))[:n])
@@ -118,6 +122,33 @@ class Samples:
             text.update(np.ascontiguousarray(leaf, dtype="<f8").data)
         return text.hexdigest()
 
+    @known_arguments
+    def followed_by(self, more: "Samples") -> "Samples":
+        """These samples, then more of the same kind. A support must hold the new ones too."""
+        if not isinstance(more, Samples):
+            refuse("more", f"must be ez.Samples, but it is a {type(more).__name__}", "Wrap the data in ez.Samples")
+        shapes = [[leaf.shape[1:] for leaf in one._leaves] for one in (self, more)]
+        if self._structure != more._structure or shapes[0] != shapes[1]:
+            refuse(
+                "more", f"has samples of shape {shapes[1]}, but these have {shapes[0]}", "Pass data of the same kind"
+            )
+        leaves = tuple(frozen(np.concatenate(pair)) for pair in zip(self._leaves, more._leaves, strict=True))
+        joined = _fill(object.__new__(Samples), leaves, self._structure, self.columns, self.support, self.dropped)
+        _check_support(joined)
+        joined.__dict__["_history"] = self._history.followed_by(more._history)
+        return joined
+
+    def overlaps(self, other: "Samples") -> bool:
+        """Whether some of these samples are the other's, as far as their history or their values tell.
+
+        Rows of one data set overlap where they share a row; a random draw with replacement is new data, but not for the
+        data it was drawn from. Data of different origin overlap where all values of one are among the other's, and are
+        too different to be so by chance.
+        """
+        if self._history.shares(other._history):
+            return True
+        return holds(self._leaves, other._leaves) or holds(other._leaves, self._leaves)
+
     def __len__(self) -> int:
         return len(self._leaves[0])
 
@@ -140,7 +171,9 @@ class Samples:
             refuse("index", f"selects none of the {len(self)} samples", "Select at least one")
         for leaf in leaves:
             leaf.flags.writeable = False
-        return _fill(object.__new__(Samples), leaves, self._structure, self.columns, self.support, self.dropped)
+        chosen = _fill(object.__new__(Samples), leaves, self._structure, self.columns, self.support, self.dropped)
+        chosen.__dict__["_history"] = self._history.selected(rows)
+        return chosen
 
     def __repr__(self) -> str:
         shapes = jax.tree.unflatten(self._structure, [Shape(leaf.shape[1:]) for leaf in self._leaves])
@@ -184,7 +217,8 @@ def _fill(
     support: Support | None,
     dropped: int,
 ) -> Samples:
-    samples.__dict__.update(_leaves=leaves, _structure=structure, columns=columns, support=support, dropped=dropped)
+    samples.__dict__.update(_leaves=leaves, _structure=structure, columns=columns, support=support, dropped=dropped,
+                            _history=History.new(len(leaves[0])))  # fmt: skip
     return samples
 
 
@@ -253,7 +287,7 @@ def _check_support(samples: Samples) -> None:
     if getattr(support, "batch_shape", ()) != ():
         refuse("support", "must be one set for all samples, but it is a batch of sets", "Pass a single set")
     try:
-        inside = np.asarray(support.contains(samples.values, SUPPORT_TOLERANCE))
+        inside = _inside(support, samples.values)
     except InputError as error:
         raise InputError(f"support: does not fit the samples. {error}") from error
     if inside.shape != (s,):
@@ -269,6 +303,14 @@ def _check_support(samples: Samples) -> None:
             f"row {outside[0]} lies outside the support ({outside.size} of {s} rows do): {_brief(samples[outside[0]])}",
             "Widen the support to all that can happen, or mend the data",
         )
+
+
+def _inside(support: Any, values: Any) -> NDArray[Any]:
+    """For every sample whether it lies in the support; a product of sets is asked row by row."""
+    if getattr(support, "rank", 1):
+        return np.asarray(support.contains(values, SUPPORT_TOLERANCE))
+    with jax.enable_x64(True):
+        return np.asarray(jax.vmap(lambda row: support.contains(row, SUPPORT_TOLERANCE))(values))
 
 
 def _brief(row: Any) -> str:

@@ -24,7 +24,7 @@ from epszero._checks import count, refuse
 from epszero._double import to_numpy
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import Average, PrimalDual
-from epszero.problems import AggregativeGame, Game
+from epszero.problems import AggregativeGame, Game, Problem
 from epszero.problems._viewing import view_of
 from epszero.sets import Set
 from epszero.solve.best_response import best_responses
@@ -108,14 +108,18 @@ def _bounds(
     """The bound of the header, one per agent."""
     point = x if multipliers is None else PrimalDual(x, multipliers)
     v = to_numpy(_evaluated(problem.oracle.average(data, point), point))
-    v = v.x if isinstance(v, PrimalDual) else v
-    gaps = problem.strategies.each(_gap, x, v)
-    if isinstance(problem, Game):
-        per_agent = np.array([sum(np.sum(gap) for gap in jax.tree.leaves(own)) for own in gaps])
-    else:
-        leaves = [np.reshape(gap, (problem.agents, -1)).sum(axis=1) for gap in jax.tree.leaves(gaps)]
-        per_agent = np.sum(leaves, axis=0)
+    per_agent = fenchel_gaps(problem, x, v.x if isinstance(v, PrimalDual) else v)
     return per_agent if h is None or multipliers is None else per_agent + float(multipliers @ np.maximum(-h, 0.0))
+
+
+def fenchel_gaps(problem: Problem, x: PyTree, v: PyTree) -> FloatArray:
+    """g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ = max_y ⟨v_i, x_i − y⟩ + g_i(x_i) − g_i(y) for each agent, or for x as a whole."""
+    gaps = problem.strategies.each(_gap, x, v)
+    if isinstance(problem, AggregativeGame):
+        leaves = [np.reshape(gap, (problem.agents, -1)).sum(axis=1) for gap in jax.tree.leaves(gaps)]
+        return np.sum(leaves, axis=0)
+    blocks = gaps if isinstance(problem, Game) else [gaps]
+    return np.array([sum(np.sum(gap) for gap in jax.tree.leaves(own)) for own in blocks])
 
 
 @eqx.filter_jit

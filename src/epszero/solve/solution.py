@@ -60,6 +60,7 @@ class Solution:
     samples: Samples | list[Samples] | None = field(repr=False)
     method: Method = field(repr=False)
     holdout: Samples | None = field(default=None, repr=False)
+    fixed_iterations: bool = False  # exactly K iterations were asked for, whatever the data
 
     @property
     def x(self) -> PyTree:

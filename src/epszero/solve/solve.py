@@ -154,6 +154,7 @@ class Plan:
             element=state.z, residual=float(state.residual), iterations=last - 1,
             status=ENDINGS.get(code, unfinished), notes=tuple(notes),
             trace=trace, step=step, problem=self.problem, samples=data, method=settled, holdout=kept,
+            fixed_iterations=not self.wants_tol,
         )  # fmt: skip
 
     def answer(self, solution: Solution, throw: bool) -> Solution:

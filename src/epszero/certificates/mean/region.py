@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from epszero._types import FloatArray
-from epszero.sets import Ball, Product, Set
+from epszero.sets import Ball, Box, Product, Set
 
 SLACK = 1e-9  # samples may lie outside their support by this much, relatively; so is every length rounded up
 
@@ -46,6 +46,8 @@ class Region:
             return _product(support, dim)
         if not isinstance(support, Set):
             return None
+        if isinstance(support, Box) and np.isfinite([support.lower.min(), support.upper.max()]).all():
+            return Region.box(np.broadcast_to(support.lower, dim), np.broadcast_to(support.upper, dim))
         shape = support.point_shape or (dim,)
         directions = np.eye(dim).reshape(dim, *shape)
         upper, lower = np.asarray(support.support(directions)), -np.asarray(support.support(-directions))

@@ -1,0 +1,89 @@
+"""`Kind`: a way to certify; `Finding`: what it found; `Leaning`: what that leans on.
+
+A kind is a small frozen dataclass with settings that are fixed before the data are looked at. `examine` gives the set of
+residuals that are still possible with probability 1 − δ, or the reason why nothing can be said.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn
+
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Constant, Provenance
+
+if TYPE_CHECKING:
+    from epszero.certificates.case import Case
+
+
+@dataclass(frozen=True)
+class Leaning:
+    """One thing that a certificate leans on."""
+
+    what: str
+    provenance: Provenance
+    evidence: str = ""
+
+    @staticmethod
+    def on(name: str, constant: Constant) -> "Leaning":
+        """A constant."""
+        return Leaning(f"{name} = {constant.value:.4g}", constant.provenance, constant.evidence)
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.provenance}" + (f" ({self.evidence})" if self.evidence else "")
+
+
+INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "by certifying with this kind")
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """Possible residuals, or a reason."""
+
+    residuals: Residuals | None
+    by: str  # one line: the kind, its bound, the samples used
+    terms: dict[str, float] = field(default_factory=dict[str, float])
+    leans_on: tuple[Leaning, ...] = ()
+    reason: str = ""  # why nothing can be said
+    alternatives: tuple[Residuals, ...] = ()  # other sets that hold the residual, all on the same event
+
+    @property
+    def epsilon(self) -> float:
+        """The bound on ‖e‖, ∞ where there is none."""
+        return min((one.epsilon for one in self.every), default=math.inf)
+
+    @property
+    def every(self) -> tuple[Residuals, ...]:
+        """All sets that hold the residual at once."""
+        return (() if self.residuals is None else (self.residuals,)) + self.alternatives
+
+
+class Refused(Exception):
+    """Nothing can be said: the message says why and what would help."""
+
+    def __init__(
+        self, reason: str, leans_on: Sequence[Leaning] = (), terms: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
+        super().__init__(reason)
+        self.leans_on = tuple(leans_on)
+        self.terms = dict(terms)
+
+
+def cannot(reason: str, *leans_on: Leaning) -> NoReturn:
+    """End an examination without a bound."""
+    raise Refused(reason, leans_on)
+
+
+class Kind(ABC):
+    """A kind of certificate."""
+
+    @abstractmethod
+    def examine(self, case: "Case", delta: float) -> Finding:
+        """The residuals that are possible with probability 1 − δ; raises `Refused` where nothing can be said."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What it is called in the line "by"."""

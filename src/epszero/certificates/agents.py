@@ -1,0 +1,203 @@
+"""The curvature and the reach of agents: what turns residuals into savings.
+
+M_i is the own Hessian where it is proved to be constant, exactly; else μI, as a μ-strongly monotone pseudogradient makes
+every own cost μ-strongly convex. A minimisation is a game of one agent.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import jax
+import numpy as np
+
+from epszero._types import FloatArray
+from epszero.certificates._base import Leaning
+from epszero.certificates.case import Case, shape_of
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Provenance
+from epszero.oracles import PrimalDual
+from epszero.problems import AggregativeGame, Game, Problem
+from epszero.problems._viewing import view_of
+from epszero.problems._views import flat_of, shaped_like
+from epszero.sets import Set
+from epszero.solve.equilibrium import fenchel_gaps
+
+HESSIANS = 4_000_000  # entries of all own Hessians together that are written down
+
+_known: "WeakKeyDictionary[Problem, dict[Any, Any]]" = WeakKeyDictionary()
+
+
+@dataclass(eq=False)
+class Curvatures:
+    """M_i⁻¹ for every agent, and which entries of a flat point are its own."""
+
+    places: list[Any]  # of each agent's entries
+    inverse: list[FloatArray] | FloatArray  # M_i⁻¹; or one number 1/μ for all; ∞ where none is known
+    because: str
+    leans_on: tuple[Leaning, ...]
+
+    def lengths(self, e: FloatArray) -> FloatArray:
+        """‖M_i^{−½}e_i‖."""
+        if isinstance(self.inverse, np.ndarray):
+            return np.array([np.linalg.norm(e[place]) for place in self.places]) * np.sqrt(self.inverse)
+        return np.array([np.sqrt(max(e[p] @ M @ e[p], 0.0)) for p, M in zip(self.places, self.inverse, strict=True)])
+
+    @cached_property
+    def steepest(self) -> FloatArray:
+        """‖M_i^{−½}‖."""
+        if isinstance(self.inverse, np.ndarray):
+            return np.full(len(self.places), float(np.sqrt(self.inverse)))
+        return np.array([np.sqrt(np.linalg.norm(M, 2)) for M in self.inverse])
+
+    def spreads(self, residuals: Residuals) -> FloatArray:
+        """sup ‖M_i^{−½}C_i v‖."""
+        return np.asarray(residuals.through(self._grams(residuals.map)))
+
+    def spread_of_all(self, residuals: Residuals) -> Any:
+        """sup √(Σ ‖M_i^{−½}C_i v‖²)."""
+        return residuals.through(np.sum(self._grams(residuals.map), axis=0))
+
+    def _grams(self, C: Any) -> FloatArray:
+        """C_iᵀM_i⁻¹C_i; those of the last C are remembered."""
+        last = getattr(self, "_last", None)
+        if last is not None and last[0] is C:
+            return last[1]
+        if isinstance(self.inverse, np.ndarray):
+            found = np.stack([float(self.inverse) * C[place].T @ C[place] for place in self.places])
+        else:
+            found = np.stack([C[p].T @ M @ C[p] for p, M in zip(self.places, self.inverse, strict=True)])
+        self._last = C, found
+        return found
+
+
+def curvatures(case: Case) -> Curvatures | str:
+    """The agents' own curvatures, or why they are not known."""
+    key = shape_of(case.x)
+    known = _known.setdefault(case.problem, {})
+    if key not in known:
+        known[key] = _curvatures(case)
+    return known[key]
+
+
+def _curvatures(case: Case) -> Curvatures | str:
+    places = _places(case)
+    if sum(len(place) ** 2 for place in places) > HESSIANS:
+        return f"the own Hessians of {len(places)} agents are too many to be written down"
+    exact = _own_hessians(case, places)
+    if exact is not None:
+        least = min(np.linalg.eigvalsh(M)[0] for M in exact)
+        if least > 0:
+            convex = Leaning("own costs strongly convex", Provenance.EXACT, "constant own Hessians")
+            return Curvatures(places, [np.linalg.inv(M) for M in exact], "½eᵀM⁻¹e with the own Hessians", (convex,))
+    convex = Leaning("own costs convex", Provenance.DECLARED if exact is None else Provenance.EXACT)
+    if case.mu is None or case.mu.provenance is Provenance.VIOLATED:
+        return Curvatures(places, np.array(np.inf), "support functions", (convex,))
+    leans = (Leaning.on("strong monotonicity μ", case.mu),)
+    return Curvatures(places, np.array(1 / case.mu.value), f"½‖e‖²/μ with μ = {case.mu.value:.4g}", leans)
+
+
+def _places(case: Case) -> list[Any]:
+    """Which entries of a flat point belong to each agent."""
+    numbers = np.arange(len(flat_of(case.x)), dtype=float)
+    if not isinstance(case.problem, Game | AggregativeGame):
+        return [numbers.astype(int)]
+    tree = shaped_like(case.x, numbers)
+    if isinstance(case.problem, Game):
+        return [flat_of(own).astype(int) for own in tree]
+    rows = [np.reshape(leaf, (case.problem.agents, -1)) for leaf in jax.tree.leaves(tree)]
+    return list(np.concatenate(rows, axis=1).astype(int))
+
+
+def _own_hessians(case: Case, places: list[Any]) -> list[FloatArray] | None:
+    """Where they are proved to depend on neither strategies nor samples."""
+    if not isinstance(case.problem, Game | AggregativeGame):
+        return None if case.linear is None else [(case.linear.jacobian + case.linear.jacobian.T) / 2]
+    view = view_of(case.problem, case.data(case.samples), case.x)
+    agents = range(len(places))
+    if not all(view.own_hessian_is_constant(agent, case.x) for agent in agents) or view.own_hessian_knows_data(case.x):
+        return None
+    return [(model.hessian + model.hessian.T) / 2 for model in view.models(case.x, case.x, agents)]
+
+
+def slack_of(case: Case) -> float:
+    """λᵀ[−h(x)]₊, 0 without shared constraints."""
+    if case.problem.coupling is None or not isinstance(case.point, PrimalDual):
+        return 0.0
+    h = np.asarray(case.problem.coupling.value(case.x))
+    return float(case.point.multipliers @ np.maximum(-h, 0.0))
+
+
+def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray:
+    """max_y ⟨F_i(x), x_i − y⟩ + g_i(x_i) − g_i(y) for every agent, over all F that are possible."""
+    reach = _reach(case)
+    if not np.isfinite(reach).any():
+        return np.full(len(known.places), np.inf)
+    n = sum(len(place) for place in known.places)
+    v = shaped_like(case.x, (residuals.centre - case.z)[:n])
+    gaps = np.maximum(fenchel_gaps(case.problem, case.x, v), 0.0)
+    if residuals.round:
+        spread = np.full(len(gaps), residuals.radii[0])
+    elif residuals.map is None:
+        return np.full(len(gaps), np.inf)
+    else:
+        C = residuals.map
+        spread = np.asarray(residuals.through(np.stack([C[place].T @ C[place] for place in known.places])))
+    return gaps + spread * reach
+
+
+def _reach(case: Case) -> FloatArray:
+    """How far an agent's other strategies can be from its own, ∞ where they are unbounded."""
+    key = "boxes", shape_of(case.x)
+    remembered = _known.setdefault(case.problem, {})
+    if key not in remembered:
+        remembered[key] = case.problem.strategies.each(_box, case.x)
+    squares = jax.tree.map(_farthest, case.x, remembered[key])
+    if isinstance(case.problem, AggregativeGame):
+        leaves = [np.reshape(leaf, (case.problem.agents, -1)).sum(axis=1) for leaf in jax.tree.leaves(squares)]
+        return np.sqrt(np.sum(leaves, axis=0))
+    blocks = squares if isinstance(case.problem, Game) else [squares]
+    return np.sqrt([sum(float(np.sum(leaf)) for leaf in jax.tree.leaves(own)) for own in blocks])
+
+
+class Box(NamedTuple):
+    """Around a set: corners shaped like the block, and the diameter of each row's set."""
+
+    lower: FloatArray
+    upper: FloatArray
+    diameter: FloatArray
+    rank: int
+
+
+def _box(part: Any, x: Any) -> "Around":
+    """The smallest box around the part's domain."""
+    rows = np.atleast_1d(np.asarray(x))
+    if not isinstance(part, Set):
+        return Around(Box(np.full(rows.shape, -np.inf), np.full(rows.shape, np.inf), np.array(np.inf), 1))
+    lower, upper = np.empty(rows.shape), np.empty(rows.shape)
+    for place in np.ndindex(*rows.shape[-part.rank :]):
+        unit = np.zeros(rows.shape)
+        unit[(..., *place)] = 1.0
+        upper[(..., *place)], lower[(..., *place)] = part.support(unit), -np.asarray(part.support(-unit))
+    try:
+        diameter = np.asarray(part.diameter())
+    except ValueError:  # the dimension is open
+        diameter = np.array(np.inf)
+    return Around(Box(lower, upper, diameter, part.rank))
+
+
+class Around:
+    """Holds a box where JAX would look into a tuple."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+
+
+def _farthest(x: Any, around: Around) -> Any:
+    """The square of the distance to the farthest point of the box, or of the set's diameter; per row."""
+    box = around.box
+    rows = np.atleast_1d(np.asarray(x))
+    squares = np.square(np.maximum(box.upper - rows, rows - box.lower))
+    total = np.sum(squares, axis=tuple(range(-box.rank, 0)))
+    return np.minimum(total, np.square(np.broadcast_to(box.diameter, total.shape)))

@@ -1,0 +1,75 @@
+"""Valid at every sample size at once: a certificate that may be read whenever one likes, and grows with the stream.
+
+Claim: with probability ≥ 1 − δ the bound holds at all sample sizes at once, so it may be looked at after every sample,
+and the smallest of all looks may be kept: `update` never makes it weaker. Where the oracle has features it holds for
+every x at once, so x may be solved anew on the way; else x stays frozen and the stream must be fresh.
+Assumes what MeanDeviation or HoldOut assume, and a bound with a form for all sample sizes: EmpiricalBernstein, Betting,
+Hoeffding (stitched). Source: THEORY section 3.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from epszero._checks import count, refuse
+from epszero.certificates._base import Finding, Kind, cannot
+from epszero.certificates._inputs import checked_bound, checked_support
+from epszero.certificates.case import Case
+from epszero.certificates.evidence import Evidence, examined
+from epszero.certificates.hold_out import FRESH, fresh
+from epszero.certificates.mean import MeanBound
+from epszero.samples import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Anytime(Kind):
+    """For data that stream in. `samples`: the stream so far; by default what the solution saw, or its hold-out.
+
+    `looks`: earlier sample sizes at which the certificate was read, which it may still use.
+    """
+
+    bound: MeanBound | None = None
+    support: Any = None
+    samples: Samples | None = None
+    looks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked_bound(self.bound)
+        checked_support(self.support)
+        if isinstance(self.support, str):
+            refuse("support", "an estimated range changes with the data, so it serves no stream", "Give a set")
+        if self.bound is not None and self.bound.streaming() is None:
+            refuse("bound", f"{self.bound.title} does not hold at every sample size at once",
+                   "Use EmpiricalBernstein, Betting or Hoeffding")  # fmt: skip
+        for look in self.looks:
+            count("looks", look, least=1)
+
+    @property
+    def title(self) -> str:
+        return "anytime deviation"
+
+    def stream(self, case: Case) -> tuple[Samples, bool]:
+        """The data, and whether they must not have been seen by the run."""
+        if isinstance(case.solution.samples, list):
+            cannot("a stream is one data set that all agents see")
+        structured = case.collapsed(case.samples) is not None
+        if structured:
+            return self.samples or case.samples[0], False
+        return fresh(case, self.samples), True
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        samples, unseen = self.stream(case)
+        found: list[Finding] = []
+        for look in sorted({*(size for size in self.looks if size < len(samples)), len(samples)}):
+            evidence = Evidence(case, [samples[:look]], self.support)
+            bound = (self.bound or evidence.suited()).streaming()
+            assert bound is not None
+            if look == len(samples) or look >= bound.least(delta):
+                leanings = (FRESH,) if unseen else ()
+                found.append(examined(evidence, bound, delta, self.title, *leanings))
+        last = found[-1]
+        return replace(last, alternatives=tuple(one for finding in found[:-1] for one in finding.every))
+
+    def grown(self, case: Case, more: Samples) -> "Anytime":
+        """With more of the stream, remembering that the certificate was read before."""
+        samples, _ = self.stream(case)
+        return replace(self, samples=samples.followed_by(more), looks=(*self.looks, len(samples)))

@@ -1,0 +1,232 @@
+"""`Case`: a solution as certificates see it: x, z, the samples and what is known of the problem; never the method's word.
+
+Points are flat here: the entries of x, leaf after leaf, then the multipliers of shared constraints.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._double import to_numpy
+from epszero._points import inner, stack
+from epszero._types import FloatArray, PyTree
+from epszero.certificates._base import Leaning, cannot
+from epszero.constants import Constant, Linear, Provenance, affine_in_features, linear_part, noise_is_additive, worst
+from epszero.oracles import Average, Collapsed, OwnData
+from epszero.problems import Problem
+from epszero.problems._views import flat_of
+from epszero.problems.backward import is_part
+from epszero.samples import Samples
+from epszero.sets import Set
+from epszero.solve import Solution
+
+WRITTEN = 4_000_000  # entries of C that are written down
+MEMBERSHIP = 1e-7  # how far z may be from A(x), relative to ‖x‖‖z‖
+
+_maps: "WeakKeyDictionary[Problem, dict[Any, Any]]" = WeakKeyDictionary()
+
+
+class Case:
+    """Everything that an examination starts from. To be used inside `jax.enable_x64`."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+        self.problem = solution.problem
+        self.point = solution.point
+        self.x = solution.x
+
+    @property
+    def samples(self) -> list[Samples]:
+        """The data that the solution has seen, one entry or one per agent."""
+        given = self.solution.samples
+        return [] if given is None else list(given) if isinstance(given, list) else [given]
+
+    def data(self, samples: list[Samples]) -> PyTree:
+        """As oracles take them."""
+        if not samples:
+            return None
+        own = isinstance(self.solution.samples, list)
+        return OwnData(one.values for one in samples) if own else samples[0].values
+
+    @cached_property
+    def z(self) -> FloatArray:
+        """The element of A(x), flat."""
+        return flat_of(self.solution.element)
+
+    def residual(self, average: Average) -> FloatArray:
+        """z + B(x) for this B."""
+        return self.z + flat_of(to_numpy(evaluated(average, self.point)))
+
+    @cached_property
+    def empirical(self) -> FloatArray:
+        """ê = z + B̂(x), recomputed."""
+        return self.residual(self.problem.oracle.average(self.data(self.samples), self.point))
+
+    def check_membership(self) -> None:
+        """Nothing can be certified unless x ∈ dom A and z ∈ A(x), up to rounding."""
+        A = self.problem.A
+        if not all(np.isfinite(flat_of(tree)).all() for tree in (self.point, self.solution.element)):
+            cannot("x or z is not finite")
+        if not A.in_domain(self.point):
+            cannot("x is not in the domain of A: solve again, or mend the point")
+        gap = A.gap(self.point, self.solution.element)
+        room = MEMBERSHIP * (1 + float(np.linalg.norm(flat_of(self.point))) * float(np.linalg.norm(self.z)))
+        if not abs(gap) <= room:
+            cannot(f"z is not in A(x): the two differ by {gap:.3g} in the Fenchel gap")
+
+    # -- structure -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def linear(self) -> Linear | None:
+        """The Jacobian of B, where it is proved to be constant."""
+        return linear_part(self.problem, self.data(self.samples), self.x)
+
+    def collapsed(self, samples: list[Samples]) -> Collapsed | None:
+        """The oracle through its features."""
+        return self.problem.oracle.collapsed(self.data(samples))
+
+    def additive(self, collapsed: Collapsed) -> bool:
+        """Whether the noise is proved to be additive."""
+        return self._proved("additive", noise_is_additive, collapsed)
+
+    def affine(self, collapsed: Collapsed) -> bool:
+        """Whether the oracle is proved to be affine in its features."""
+        return self._proved("affine", affine_in_features, collapsed)
+
+    def _proved(self, name: str, proof: Callable[..., bool], collapsed: Collapsed) -> bool:
+        key = name, tuple(rows.shape[1] for rows in collapsed.features), shape_of(self.point)
+        known = _maps.setdefault(self.problem, {})
+        if key not in known:
+            known[key] = proof(collapsed, self.point)
+        return known[key]
+
+    def noise_map(self, collapsed: Collapsed) -> tuple[FloatArray | None, FloatArray]:
+        """C at x, where it can be written down, and CᵀC; remembered where C does not depend on x."""
+        sizes = tuple(rows.shape[1] for rows in collapsed.features)
+        constant = self.additive(collapsed)
+        key = "map", sizes, shape_of(self.point)
+        known = _maps.setdefault(self.problem, {})
+        if constant and key in known:
+            return known[key]
+        average, tangents = _tangents(collapsed, sizes)
+        if sum(sizes) * len(self.z) <= WRITTEN:
+            columns = to_numpy(_columns(average, tangents, self.point))
+            C = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(columns)], axis=1).T
+            found = C, C.T @ C
+        else:
+            found = None, np.asarray(_gram(average, tangents, self.point))
+        if constant:
+            known[key] = found
+        return found
+
+    # -- constants ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def mu(self) -> Constant | None:
+        """Strong monotonicity of B: exact where B is affine, else as declared."""
+        declared = self.problem.declared.mu
+        if self.linear is None:
+            return self._declared("mu")
+        exact = self.linear.mu
+        if declared is not None and declared > exact * (1 + 1e-6) + 1e-12:
+            return Constant(declared, Provenance.VIOLATED, f"the Jacobian's least eigenvalue is {exact:.4g}")
+        return Constant(exact, Provenance.EXACT, "B is affine") if exact > 0 else None
+
+    @cached_property
+    def kappa(self) -> Constant | None:
+        """The Lipschitz constant of every O(·, ξ): exact where B is affine with additive noise, else as declared."""
+        if self.linear is not None:
+            return Constant(self.linear.kappa, Provenance.EXACT, "B is affine")
+        return self._declared("kappa")
+
+    @cached_property
+    def theta(self) -> Constant | None:
+        """Cocoercivity of every O(·, ξ): as declared, or 1/κ for a gradient."""
+        declared = self._declared("theta")
+        if declared is not None:
+            return declared
+        exact = self.linear is not None and self.linear.symmetric and self.linear.spectrum[0][0] >= -1e-9
+        if self.kappa is not None and (exact or self.problem.is_gradient or self.problem.declared.gradient):
+            how = Provenance.EXACT if exact else Provenance.DECLARED
+            return Constant(1 / self.kappa.value, worst([how, self.kappa.provenance]), "1/κ, as B is a gradient")
+        return None
+
+    @property
+    def only_sets(self) -> bool:
+        """Whether A is the normal cone of a set."""
+        return all(isinstance(part, Set) for part in jax.tree.leaves(self.problem.strategies.parts, is_leaf=is_part))
+
+    @cached_property
+    def diameter(self) -> Constant | None:
+        """Of the domain of A."""
+        found = [np.sum(np.square(part)) for part in jax.tree.leaves(self.problem.strategies.each(_width, self.x))]
+        value = float(np.sqrt(np.sum(found)))
+        return Constant(value, Provenance.EXACT, "of the strategy sets") if np.isfinite(value) else None
+
+    def _declared(self, name: str) -> Constant | None:
+        value = getattr(self.problem.declared, name)
+        return None if value is None else Constant(value, Provenance.DECLARED, "ez.declare")
+
+
+def lean(name: str, constant: Constant) -> Leaning:
+    """On a constant; a violated one ends the examination."""
+    leaning = Leaning.on(name, constant)
+    if constant.provenance is Provenance.VIOLATED:
+        cannot(f"{name} = {constant.value:.4g} is declared, but {constant.evidence}: correct the declaration", leaning)
+    return leaning
+
+
+@eqx.filter_jit
+def evaluated(average: Average, point: PyTree) -> PyTree:
+    """B(x), compiled once per kind of problem."""
+    return average(point)
+
+
+def shape_of(tree: PyTree) -> Any:
+    """A key for points alike."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple(np.shape(leaf) for leaf in leaves)
+
+
+def _width(part: Any, x: Any) -> Any:
+    """The diameter of the part's domain, one for each row that it acts on."""
+    diameter = getattr(part, "diameter", None)
+    if diameter is None:
+        return np.inf
+    rank = part.rank
+    rows = np.shape(np.atleast_1d(x))[:-rank]
+    try:
+        return np.broadcast_to(np.asarray(diameter()), rows)
+    except ValueError:  # its dimension is open: a box around it
+        return np.inf
+
+
+def _tangents(collapsed: Collapsed, sizes: tuple[int, ...]) -> tuple[Average, Average]:
+    """B at zero features, and for each feature the direction in which it moves B, stacked."""
+    zero = [np.zeros(size) for size in sizes]
+    base = collapsed.at(zero)
+    ends = np.cumsum(sizes)[:-1]
+    units = [collapsed.at(np.split(row, ends)) for row in np.eye(sum(sizes))]
+    return base, stack([jax.tree.map(jnp.subtract, unit, base) for unit in units])
+
+
+@eqx.filter_jit
+def _columns(average: Average, tangents: Average, point: PyTree) -> PyTree:
+    return jax.vmap(lambda tangent: jax.jvp(lambda B: B(point), (average,), (tangent,))[1])(tangents)
+
+
+@eqx.filter_jit
+def _gram(average: Average, tangents: Average, point: PyTree) -> Any:
+    _, pull = jax.vjp(lambda B: B(point), average)
+
+    def row(tangent: PyTree) -> Any:
+        image = pull(jax.jvp(lambda B: B(point), (average,), (tangent,))[1])[0]
+        return jax.vmap(lambda other: inner(other, image))(tangents)
+
+    return jax.lax.map(row, tangents)

@@ -1,0 +1,117 @@
+"""`Certificate`: what a user receives: the number, what it means, what it leans on, and all it takes to recompute it."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from epszero._checks import known_arguments, refuse
+from epszero._types import FloatArray
+from epszero.certificates._base import Kind, Leaning
+from epszero.certificates.anytime import Anytime
+from epszero.constants import Provenance
+from epszero.samples import Samples
+from epszero.solve import Solution
+
+
+class Verdict(StrEnum):
+    """What may be said of a certificate (THEORY section 5)."""
+
+    GUARANTEED = "guaranteed"  # all it leans on is exact or verified
+    CONDITIONAL = "conditional"  # something is declared
+    HEURISTIC = "heuristic"  # something is estimated
+    REFUSED = "refused"  # an assumption is violated, or nothing can be said: ε = ∞
+
+
+def verdict_of(epsilon: float, leans_on: tuple[Leaning, ...]) -> Verdict:
+    """The verdict that follows from what is leant on."""
+    found = {leaning.provenance for leaning in leans_on}
+    if not math.isfinite(epsilon) or Provenance.VIOLATED in found:
+        return Verdict.REFUSED
+    if Provenance.ESTIMATED in found:
+        return Verdict.HEURISTIC
+    return Verdict.CONDITIONAL if Provenance.DECLARED in found else Verdict.GUARANTEED
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """x is an ε-zero: ‖z + B(x)‖ ≤ ε with probability ≥ 1 − δ; and what follows from that on the same event."""
+
+    epsilon: float  # ∞ where nothing can be said
+    delta: float
+    verdict: Verdict
+    by: str  # the kind of certificate, its bound, the samples used
+    reason: str  # why this kind was chosen, or why nothing can be said
+    distance: float | None  # ‖x − x*‖ is at most this; None where `notes` says why there is no bound
+    relative_distance: float | None  # the same divided by ‖x‖
+    exploitability: FloatArray | None  # of each agent: what it could save by deviating alone
+    total_exploitability: float | None  # of all agents together: the Nikaido–Isoda gap
+    cost_gap: float | None  # in a minimisation: how much dearer than the best
+    notes: dict[str, str]  # for each of these: what it used, or why it is None
+    terms: dict[str, float]  # what ε is made of
+    leans_on: tuple[Leaning, ...]
+    using: Kind = field(repr=False)
+    solution: Solution = field(repr=False)
+
+    @known_arguments
+    def update(self, new_samples: Any, solution: Solution | None = None) -> "Certificate":
+        """The certificate with more of the stream, never weaker than before; for `Anytime` certificates only.
+
+        `solution`: a new one, solved on whatever has come in by now, where the oracle is affine in features.
+        """
+        from epszero.certificates.certify import certificate_of, streamed  # noqa: PLC0415  (they import this module)
+
+        if not isinstance(self.using, Anytime):
+            refuse("update", f"is for certificates by ez.certificates.Anytime(), and this one is by {self.using.title}",
+                   "Certify anew on all data, which must then be decided on beforehand")  # fmt: skip
+        more = new_samples if isinstance(new_samples, Samples) else Samples(new_samples)
+        return certificate_of(*streamed(self, more, solution))
+
+    def to_json(self) -> str:
+        """Everything, and all it takes to recompute ε: see `ez.verify`."""
+        from epszero.certificates.record import record_of  # noqa: PLC0415  (it imports this module)
+
+        return json.dumps(record_of(self), indent=1, ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> "dict[str, Any]":
+        """The record that `to_json` wrote, as a dictionary."""
+        return json.loads(text)
+
+    def __str__(self) -> str:
+        percent = f"{100 * (1 - self.delta):.6g}"
+        lines = [f"{f'ε-zero, {percent} % confidence':<58}verdict: {self.verdict}"]
+        if self.verdict is Verdict.REFUSED:
+            lines += [_line("residual", "no bound"), _line("because", self.reason)]
+        else:
+            made = ""
+            if "empirical" in self.terms and "deviation" in self.terms:
+                made = f" = {self.terms['empirical']:.2g} empirical + {self.terms['deviation']:.3g} deviation"
+            lines.append(_line("residual", f"‖z + B(x)‖ ≤ {self.epsilon:.4g}{made}"))
+            lines += self._meanings()
+            lines += [_line("by", self.by), _line("chosen", self.reason)]
+        for place, leaning in enumerate(self.leans_on):
+            lines.append(_line("leans on" if place == 0 else "", str(leaning)))
+        return "\n".join(lines)
+
+    def _meanings(self) -> list[str]:
+        lines: list[str] = []
+        if self.distance is not None:
+            share = "" if self.relative_distance is None else f", {100 * self.relative_distance:.3g} % of ‖x‖"
+            lines.append(_line("distance", f"‖x − x*‖ ≤ {self.distance:.4g}{share}"))
+        elif self.notes["distance"]:
+            lines.append(_line("distance", f"none: {self.notes['distance']}"))
+        if self.exploitability is not None:
+            most = float(np.max(self.exploitability))
+            lines.append(_line("exploitability", f"no agent can save more than {most:.3g} alone; all together "
+                               f"{self.total_exploitability:.3g}"))  # fmt: skip
+        if self.cost_gap is not None:
+            lines.append(_line("cost gap", f"at most {self.cost_gap:.4g} above the least"))
+        return lines
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:<16}{text}"

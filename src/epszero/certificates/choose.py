@@ -1,0 +1,25 @@
+"""Which certificate a solution gets when the user names none: from structure and assumptions, never from values."""
+
+from epszero.certificates._base import Kind
+from epszero.certificates.case import Case
+from epszero.certificates.hold_out import HoldOut
+from epszero.certificates.known import Known
+from epszero.certificates.mean_deviation import MeanDeviation
+from epszero.certificates.vector_stability import VectorStability
+
+
+def chosen(case: Case) -> tuple[Kind, str]:
+    """The kind, and why."""
+    declared = case.problem.declared
+    if not case.problem.oracle.uncertain:
+        return Known(), "the problem has no samples"
+    if case.problem.oracle.collapsed(case.data(case.samples)) is not None:
+        return MeanDeviation(), "the oracle is affine in features of ξ, so all samples serve, for any x"
+    if case.solution.holdout is not None:
+        return HoldOut(), "nothing is known of how the oracle depends on ξ, and samples were kept aside"
+    if (declared.R is not None or declared.M is not None) and declared.kappa is not None:
+        return (
+            VectorStability(),
+            "the size of the noise and a Lipschitz constant are declared, and no samples were kept aside",
+        )
+    return HoldOut(), "nothing is known of how the oracle depends on ξ"

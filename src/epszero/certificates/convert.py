@@ -1,0 +1,137 @@
+"""What a set of possible residuals means: distance to the truth, what an agent could save, how much too dear an optimum is.
+
+All of these are suprema over one event, so no further δ is spent. With u = x − x*, ⟨B(x) − B(x*), u⟩ ≤ ⟨e, u⟩ gives
+(THEORY section 4)
+- distance: ‖u‖ ≤ ‖e‖/μ. For affine B with symmetric part H: ‖u‖² ≤ (ν²/4) eᵀ(νH − I)⁻¹e for every ν > 1/μ (S-lemma).
+- shared constraints: μ‖u‖² ≤ ‖e_x‖‖u‖ + ‖e_λ‖(‖λ‖ + ‖λ*‖), and by a Slater point x̃ with h(x̃) ≤ −η:
+  η Σλ* ≤ ⟨F(x̃), x̃ − x*⟩, which is bounded over the domain and over the means that are possible.
+- saving of agent i, own cost convex: ≤ max_y ⟨F_i(x), x_i − y⟩ + g_i(x_i) − g_i(y); own Hessian ⪰ M_i: ≤ ½e_iᵀM_i⁻¹e_i.
+  With shared constraints v = F + ∇hᵀλ in place of F, and λᵀ[−h(x)]₊ more (solve/equilibrium.py).
+- cost gap of a minimisation: the same with one agent.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from epszero._types import FloatArray
+from epszero.certificates._base import Leaning
+from epszero.certificates.agents import Curvatures, curvatures, slack_of, support_savings
+from epszero.certificates.case import Case
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Provenance
+from epszero.problems import AggregativeGame, Game, Minimization
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """A converted bound: a number or one per agent, what it used, and what that leans on; None with the reason."""
+
+    value: Any
+    because: str
+    leans_on: tuple[Leaning, ...] = ()
+
+
+def distance(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
+    """‖x − x*‖."""
+    if case.mu is None:
+        why = (
+            "B is affine but not strongly monotone" if case.linear is not None else "no strong monotonicity μ is known"
+        )
+        return Meaning(None, f"{why}: the zero may not be unique (ez.declare(mu=…))" if case.linear is None else why)
+    if case.mu.provenance is Provenance.VIOLATED:
+        return Meaning(None, f"μ = {case.mu.value:.4g} is declared, but {case.mu.evidence}")
+    if case.problem.coupling is not None:
+        return Meaning(None, "with shared constraints the distance needs a bound on the true multipliers, which is not "
+                       "computed; exploitability is")  # fmt: skip
+    leans = (Leaning.on("strong monotonicity μ", case.mu),)
+    plain = min(one.epsilon for one in sets) / case.mu.value
+    if case.linear is None:
+        return Meaning(plain, f"‖e‖/μ with μ = {case.mu.value:.4g}", leans)
+    sharp = min(_s_lemma(case, one) for one in sets)
+    return Meaning(min(plain, sharp), f"S-lemma, affine B with μ = {case.mu.value:.4g}", leans)
+
+
+def _s_lemma(case: Case, residuals: Residuals) -> float:
+    """min over ν of max over e of (ν/2)‖(νH − I)^{−½}e‖, in the eigenbasis of H."""
+    assert case.linear is not None
+    values, vectors = case.linear.spectrum
+    centre = vectors.T @ residuals.centre
+    C = None if residuals.map is None else vectors.T @ residuals.map
+
+    def bound(log_excess: float) -> float:
+        nu = (1 + np.exp(log_excess)) / values[0]
+        weight = 1 / (nu * values - 1)
+        fixed = np.sqrt(np.sum(weight * centre**2))
+        if C is None:
+            spread = residuals.radii[0] * np.sqrt(weight.max())
+        else:
+            spread = residuals.through((C.T * weight) @ C)
+        return float(nu / 2 * (fixed + spread))
+
+    if C is None and not residuals.round:
+        return np.inf
+    found: Any = minimize_scalar(bound, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 1e-2})
+    return float(found.fun)
+
+
+def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Meaning, Meaning]:
+    """What each agent could save alone, and all of them together (the Nikaido–Isoda gap)."""
+    if not isinstance(case.problem, Game | AggregativeGame):
+        none = Meaning(None, "the problem is not a game")
+        return none, none
+    known = curvatures(case)
+    if isinstance(known, str):
+        return Meaning(None, known), Meaning(None, known)
+    return _savings(case, sets, known)
+
+
+def cost_gap(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
+    """How much dearer x is than the best, in a minimisation."""
+    if not isinstance(case.problem, Minimization):
+        return Meaning(None, "the problem is not a minimisation")
+    known = curvatures(case)
+    return Meaning(None, known) if isinstance(known, str) else _savings(case, sets, known)[0]
+
+
+def _savings(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tuple[Meaning, Meaning]:
+    slack = slack_of(case)
+    by_curvature = np.min([_by_curvature(known, one) for one in sets], axis=0) + slack
+    by_support = np.min([support_savings(case, known, one) for one in sets], axis=0) + slack
+    each = np.maximum(np.minimum(by_curvature, by_support), 0.0)
+    together = min(float(np.sum(each)), min(_together(known, one) for one in sets) + slack * len(each))
+    curved = by_curvature <= by_support
+    why = (
+        known.because
+        if curved.all()
+        else "support functions"
+        if not curved.any()
+        else f"{known.because}; support functions"
+    )
+    if not np.isfinite(each).any():
+        nothing = "no curvature of the own cost is known, and the strategies are unbounded (ez.declare(mu=…))"
+        return Meaning(None, nothing), Meaning(None, nothing)
+    return Meaning(each, why, known.leans_on), Meaning(together, why, known.leans_on)
+
+
+def _by_curvature(known: Curvatures, residuals: Residuals) -> FloatArray:
+    """½ sup ‖M_i^{−½}e_i‖² for every agent."""
+    fixed = known.lengths(residuals.centre)
+    if residuals.round:
+        spread = residuals.radii[0] * known.steepest
+    elif residuals.map is None:
+        return np.full(len(fixed), np.inf)
+    else:
+        spread = known.spreads(residuals)
+    return (fixed + spread) ** 2 / 2
+
+
+def _together(known: Curvatures, residuals: Residuals) -> float:
+    """½ sup Σ ‖M_i^{−½}e_i‖², for one e that all agents face."""
+    if residuals.map is None and not residuals.round:
+        return np.inf
+    fixed = float(np.linalg.norm(known.lengths(residuals.centre)))
+    spread = residuals.radii[0] * known.steepest.max() if residuals.round else float(known.spread_of_all(residuals))
+    return float((fixed + spread) ** 2 / 2)

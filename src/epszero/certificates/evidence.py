@@ -1,0 +1,196 @@
+"""From samples to the residuals that are possible: what `MeanDeviation`, `HoldOut`, `Anytime` and `Dependent` share.
+
+If U holds the mean of the features with probability 1 − δ, then e ∈ z + G(x) + C(x)U (THEORY 3b). Without features the
+values O(x, ξ_j) at a frozen x take their place (3c). Several independent data sets share δ in equal parts.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from epszero._double import to_numpy
+from epszero._types import FloatArray, PyTree
+from epszero.certificates._base import INDEPENDENT, Finding, Leaning, cannot
+from epszero.certificates.case import Case
+from epszero.certificates.mean import Betting, EmpiricalBernstein, MeanBound, MeanSet, Region
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Provenance
+from epszero.oracles import Collapsed, Oracle
+from epszero.samples import Samples
+
+ESTIMATED = "estimated"  # what a user passes for a support that is to be read off the data
+MOST_VALUES = 3000  # entries of x up to which its values are treated without features
+FEW = 3  # features up to which a box is shorter than a ball
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Independent samples of random vectors whose means determine the residual."""
+
+    case: Case
+    samples: list[Samples]
+    support: Any  # as the user gave it to the kind: a set, "estimated", or None
+
+    @cached_property
+    def collapsed(self) -> Collapsed | None:
+        """The features; None where there are none."""
+        return self.case.collapsed(self.samples)
+
+    @cached_property
+    def rows(self) -> list[FloatArray]:
+        """One matrix per data set: features, or values of O(x, ·)."""
+        if self.collapsed is not None:
+            return self.collapsed.features
+        if len(self.samples) != 1:
+            cannot("agents have data of their own, and their costs are not known to be affine in features of them")
+        if len(self.case.z) > MOST_VALUES:
+            cannot(f"x has {len(self.case.z)} entries, too many to treat without structure (at most {MOST_VALUES}): "
+                   "say that the oracle is affine in features (ez.oracles.Affine)")  # fmt: skip
+        values = _values(self.case.problem.oracle, self.samples[0].values, self.case.point)
+        return [np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(values)], axis=1)]
+
+    @property
+    def what(self) -> str:
+        """What the rows are, for messages."""
+        if self.collapsed is None:
+            return "O(x, ξ)"
+        return "ξ" if self.collapsed.own else "φ(ξ)"
+
+    def regions(self, bound: MeanBound) -> tuple[list[Region | None], list[Leaning]]:
+        """Where the rows can lie, and on whose word."""
+        if not bound.needs_region:
+            return [None] * len(self.rows), [_leaning(*said) for said in bound.assumptions()]
+        found = [self._region(place, rows) for place, rows in enumerate(self.rows)]
+        leanings = list(dict.fromkeys(leaning for _, leaning in found))
+        return [region for region, _ in found], leanings + [_leaning(*said) for said in bound.assumptions()]
+
+    def _region(self, place: int, rows: FloatArray) -> tuple[Region, Leaning]:
+        name, dim = self.what, rows.shape[1]
+        if isinstance(self.support, str):
+            lower, upper = rows.min(axis=0), rows.max(axis=0)
+            return Region.box(lower, upper), Leaning(
+                f"support of {name}: the range of the {len(rows)} samples", Provenance.ESTIMATED, "read off the data"
+            )
+        own = self.collapsed is not None and self.collapsed.own
+        support = self.support
+        if support is None and own and self.collapsed is not None:
+            support = self.samples[self.collapsed.sets[place]].support
+        if support is None:
+            return self._declared_range(dim)
+        region = Region.of(support, dim)
+        if region is None:
+            cannot(f"the support of {name} has no known size (it is unbounded, or no set of ez.sets with dim={dim})")
+        leaning = Leaning(f"support of {name}: {brief(support)}", Provenance.DECLARED, "every sample lies inside")
+        if self.support is not None:
+            shape = support.point_shape or (dim,)
+            outside = np.flatnonzero(~np.asarray(support.contains(rows.reshape(-1, *shape))))
+            if len(outside):
+                cannot(f"sample {outside[0]} has {name} outside the support ({len(outside)} of {len(rows)} do)",
+                       Leaning(leaning.what, Provenance.VIOLATED, f"sample {outside[0]}"))  # fmt: skip
+        return region, leaning
+
+    def _declared_range(self, dim: int) -> tuple[Region, Leaning]:
+        """From ez.declare(R=…) or M, for values of O."""
+        declared = self.case.problem.declared
+        bounds = [value for value in (declared.R, None if declared.M is None else 2 * declared.M) if value is not None]
+        if self.collapsed is None and bounds:
+            R = min(bounds)
+            return Region.within(R, dim), Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.DECLARED, "ez.declare")
+        where = "Samples(values, support=…)" if self.what == "ξ" else "support=… of the certificate"
+        also = " or ez.declare(R=…)" if self.collapsed is None else ""
+        cannot(f"nothing is known of the size of the noise: give the support of {self.what} by {where}{also}; or choose "
+               "a bound with declared tails (SubGaussian, MedianOfMeans); or support=\"estimated\", which is heuristic")  # fmt: skip
+
+    def suited(self) -> MeanBound:
+        """A bound for this many features, chosen before their values are looked at."""
+        boxed = self.collapsed is not None and all(rows.shape[1] <= FEW for rows in self.rows)
+        return Betting() if boxed else EmpiricalBernstein()
+
+
+def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *leanings: Leaning) -> Finding:
+    """The possible residuals, by one confidence set for the mean of each data set."""
+    case, rows = evidence.case, evidence.rows
+    regions, known = evidence.regions(bound)
+    share = delta / max(1, len(rows))
+    for matrix in rows:
+        if len(matrix) < bound.least(share):
+            cannot(f"{len(matrix)} samples are too few: {bound.title} needs {bound.least(share)}")
+    _check_boxes(bound, regions)
+    sets = [bound.around(matrix, region, share) for matrix, region in zip(rows, regions, strict=True)]
+    residuals = _residuals(evidence, sets)
+    empirical = float(np.linalg.norm(case.empirical))
+    terms = {"empirical": empirical, "deviation": residuals.epsilon - empirical, "samples": float(_count(rows))}
+    leans_on = (*known, *(leanings or (INDEPENDENT,)), *_structure(evidence))
+    return Finding(residuals, f"{title}, {bound.title}, {_said(rows)}", terms, leans_on)
+
+
+def _residuals(evidence: Evidence, sets: list[MeanSet]) -> Residuals:
+    case, collapsed = evidence.case, evidence.collapsed
+    if collapsed is None:
+        (only,) = sets
+        if not only.is_box:
+            return Residuals.ball(case.z + only.centre, float(only.radius))
+        identity = np.eye(len(case.z))
+        return Residuals(case.z + only.centre, only.radius, np.arange(len(case.z)), identity, identity)
+    centre = case.residual(collapsed.at([one.centre for one in sets]))
+    if not sets:
+        return Residuals.ball(centre, 0.0)
+    C, gram = case.noise_map(collapsed)
+    if len(sets) == 1 and not sets[0].is_box:
+        return Residuals(centre, np.atleast_1d(sets[0].radius), None, C, gram)
+    radii = np.concatenate([np.atleast_1d(one.radius) for one in sets])
+    repeats = [1 if one.is_box else len(one.centre) for one in sets for _ in np.atleast_1d(one.radius)]
+    return Residuals(centre, radii, np.repeat(np.arange(len(radii)), repeats), C, gram)
+
+
+def _structure(evidence: Evidence) -> list[Leaning]:
+    if evidence.collapsed is None or evidence.case.problem.oracle.structure == "known":
+        return []
+    phi = evidence.what
+    form = f"G(x) + C{phi}, additive noise" if evidence.case.additive(evidence.collapsed) else f"G(x) + C(x){phi}"
+    if evidence.case.affine(evidence.collapsed):
+        return [Leaning(f"O(x, ξ) = {form}", Provenance.EXACT, "by following its operations")]
+    return [Leaning(f"O(x, ξ) = {form}", Provenance.DECLARED, "checked at two samples")]
+
+
+def _check_boxes(bound: MeanBound, regions: list[Region | None]) -> None:
+    if isinstance(bound, Betting) and any(region is None or region.lower is None for region in regions):
+        cannot("box betting needs a support with known corners: give support=ez.sets.Box(…), or use EmpiricalBernstein")
+
+
+def _leaning(what: str, whose: str) -> Leaning:
+    return Leaning(what, Provenance(whose))
+
+
+def _count(rows: list[FloatArray]) -> int:
+    return sum(len(matrix) for matrix in rows)
+
+
+def _said(rows: list[FloatArray]) -> str:
+    if len(rows) == 1:
+        return f"{len(rows[0])} samples"
+    return f"{_count(rows)} samples in {len(rows)} data sets" if rows else "no samples needed"
+
+
+def brief(support: Any) -> str:
+    """A support in a few words."""
+    lower, upper = getattr(support, "lower", None), getattr(support, "upper", None)
+    if lower is None or upper is None:
+        return type(support).__name__
+    if np.ptp(lower) == 0 and np.ptp(upper) == 0:
+        return f"[{np.min(lower):.4g}, {np.max(upper):.4g}] in every entry"
+    return f"a box within [{np.min(lower):.4g}, {np.max(upper):.4g}]"
+
+
+@eqx.filter_jit
+def _every_value(oracle: Oracle, data: PyTree, point: PyTree) -> PyTree:
+    return jax.lax.map(lambda xi: oracle(point, xi), data, batch_size=256)
+
+
+def _values(oracle: Oracle, data: PyTree, point: PyTree) -> PyTree:
+    """O(x, ξ_j) for all samples."""
+    return to_numpy(_every_value(oracle, data, point))

@@ -1,0 +1,61 @@
+"""Hold-out: x is frozen, and its residual is measured on samples that it has not seen. Any oracle.
+
+Claim: e ∈ z + U, U a confidence set for the mean of O(x, ξ_j) over m fresh samples (of C(x)φ(ξ_j) where the oracle has
+features), with probability ≥ 1 − δ. Needs no monotonicity of samples, no structure and no number of iterations.
+Assumes fresh, independent samples and a bound on ‖O(x, ξ) − O(x, ξ′)‖ at this x (declared R or M), or a support of the
+features. Source: THEORY 3(c).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from epszero._checks import refuse
+from epszero.certificates._base import Finding, Kind, Leaning, cannot
+from epszero.certificates._inputs import checked_bound, checked_support
+from epszero.certificates.case import Case
+from epszero.certificates.evidence import Evidence, examined
+from epszero.certificates.mean import MeanBound
+from epszero.constants import Provenance
+from epszero.samples import Samples
+
+FRESH = Leaning("fresh, independent samples of one law", Provenance.DECLARED, "the run has not seen them")
+
+
+@dataclass(frozen=True, eq=False)
+class HoldOut(Kind):
+    """Fresh samples, any oracle.
+
+    `samples`: the fresh ones; by default those that `ez.solve(..., holdout=0.3)` kept aside. Samples that the solution
+    has seen are refused. `bound`, `support` as in MeanDeviation; without features the support is that of O(x, ξ).
+    """
+
+    bound: MeanBound | None = None
+    support: Any = None
+    samples: Samples | None = None
+
+    def __post_init__(self) -> None:
+        checked_bound(self.bound)
+        checked_support(self.support)
+        if not (self.samples is None or isinstance(self.samples, Samples)):
+            refuse("samples", f"must be ez.Samples, but it is a {type(self.samples).__name__}", "Wrap the data in it")
+
+    @property
+    def title(self) -> str:
+        return "hold-out"
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        evidence = Evidence(case, [fresh(case, self.samples)], self.support)
+        return examined(evidence, self.bound or evidence.suited(), delta, self.title, FRESH)
+
+
+def fresh(case: Case, given: Samples | None) -> Samples:
+    """Samples that the solution has not seen; everything else is refused."""
+    samples = case.solution.holdout if given is None else given
+    if samples is None:
+        cannot("no samples were kept aside: ez.solve(..., holdout=0.3) does, or pass HoldOut(samples=fresh)")
+    if isinstance(case.solution.samples, list):
+        cannot("hold-out needs one data set for all agents")
+    if given is not None and any(samples.overlaps(seen) for seen in case.samples):
+        refuse("samples", "the solution has seen some of these samples, so they say nothing about it",
+               "Keep samples aside with ez.solve(..., holdout=0.3), or pass others")  # fmt: skip
+    return samples

@@ -1,0 +1,44 @@
+"""Sample-mean deviation, for oracles that are affine in features: O(x, ξ) = G(x) + C(x)φ(ξ).
+
+Claim: if U holds E φ(ξ) with probability ≥ 1 − δ, then e ∈ z + G(x) + C(x)U for every x at once. So all samples are used,
+for any algorithm, any number of iterations, any tuning after the fact. Vanishes like 1/√s.
+Assumes independent samples, the structure (declared: ez.oracles.Additive, Affine, AffineInFeatures), and what the bound
+on the mean assumes: a bounded support of φ(ξ), or declared tails. Source: THEORY 3(b).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from epszero.certificates._base import Finding, Kind, cannot
+from epszero.certificates._inputs import checked_bound, checked_support
+from epszero.certificates.case import Case
+from epszero.certificates.evidence import Evidence, examined
+from epszero.certificates.mean import MeanBound
+
+
+@dataclass(frozen=True, eq=False)
+class MeanDeviation(Kind):
+    """All samples, any x.
+
+    `bound`: a confidence set for a mean, such as EmpiricalBernstein() or Betting(); by default the one that suits the
+    number of features. `support`: a set that holds every possible φ(ξ), where φ(ξ) is not ξ itself, whose support the
+    samples bring along; "estimated" takes the range of the data, and the certificate is then heuristic.
+    """
+
+    bound: MeanBound | None = None
+    support: Any = None
+
+    def __post_init__(self) -> None:
+        checked_bound(self.bound)
+        checked_support(self.support)
+
+    @property
+    def title(self) -> str:
+        return "sample-mean deviation"
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        evidence = Evidence(case, case.samples, self.support)
+        if evidence.collapsed is None:
+            cannot("the oracle is not known to be affine in features of ξ: wrap it in ez.oracles.Affine or Additive if it "
+                   "is; else keep samples aside (ez.solve(..., holdout=0.3)) and use HoldOut")  # fmt: skip
+        return examined(evidence, self.bound or evidence.suited(), delta, self.title)

@@ -1,0 +1,210 @@
+"""Certificates as JSON: everything that was claimed, and all it takes to recompute it.
+
+A record carries the point and z bit for bit, digests of the data, the kind with its settings, the run, versions and
+seeds. It does not carry the data or the user's functions: `ez.verify` takes those.
+"""
+
+import base64
+import dataclasses
+import json
+import math
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import jax
+import numpy as np
+
+from epszero import certificates, sets
+from epszero._checks import refuse
+from epszero._types import PyTree
+from epszero.certificates._base import Kind
+from epszero.certificates.certificate import Certificate
+from epszero.certificates.dependent import Dependent
+from epszero.certificates.mean import MeanBound
+from epszero.methods import Extragradient, ForwardBackward, ForwardBackwardForward, Method
+from epszero.oracles import PrimalDual
+from epszero.problems import Problem
+from epszero.problems.backward import is_part
+from epszero.samples import Samples
+from epszero.solve import HOLDOUT_SEED, Solution
+
+FORM = 1  # of the record
+
+REBUILT = {cls.__name__: cls for cls in (ForwardBackward, ForwardBackwardForward, Extragradient)}
+
+
+def record_of(certificate: Certificate) -> dict[str, Any]:
+    """The record, made of plain JSON values: no infinities, no NaN."""
+    solution = certificate.solution
+    claims = {name: _plain(getattr(certificate, name)) for name in (
+        "epsilon", "delta", "verdict", "by", "reason", "distance", "relative_distance", "exploitability",
+        "total_exploitability", "cost_gap", "notes", "terms",
+    )}  # fmt: skip
+    return {
+        "form": FORM,
+        **claims,
+        "leans_on": [dataclasses.asdict(leaning) for leaning in certificate.leans_on],
+        "kind": encoded(_settled(certificate)),
+        "data": _data(certificate),
+        "declared": {name: value for name, value in vars(solution.problem.declared).items() if value},
+        "run": _run(solution),
+        "point": [_packed(leaf) for leaf in jax.tree.leaves(solution.point)],
+        "element": [_packed(leaf) for leaf in jax.tree.leaves(solution.element)],
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("epszero", "jax", "numpy")},
+        },
+    }
+
+
+def read_record(given: Any) -> dict[str, Any]:
+    """From text, or from a dictionary that was read before."""
+    if isinstance(given, Certificate):
+        given = given.to_json()
+    try:
+        record = json.loads(given) if isinstance(given, str | bytes) else given
+        form = record["form"]
+    except (ValueError, TypeError, KeyError):
+        refuse("certificate_json", "is not a certificate's record", "Pass what certificate.to_json() returned")
+    if form != FORM:
+        refuse("certificate_json", f"has the form {form!r}, but this version reads {FORM}", "Certify anew")
+    return record
+
+
+def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept: Samples | None) -> Solution:
+    """The solution that a record speaks of."""
+    from epszero.solve.solution import Trace  # noqa: PLC0415  (only here)
+    from epszero.solve.status import Status  # noqa: PLC0415
+
+    run = record["run"]
+    point, element = _nested(problem, record["point"]), _nested(problem, record["element"])
+    return Solution(
+        point=point, element=element, residual=math.nan, iterations=run["iterations"], status=Status(run["status"]), notes=(),
+        trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None, problem=problem, samples=samples,
+        method=_method(run, problem, point), holdout=kept, fixed_iterations=run["fixed_iterations"],
+    )  # fmt: skip
+
+
+# -- kinds and bounds --------------------------------------------------------------------------------------------------
+
+
+def encoded(value: Any) -> Any:
+    """A kind, a bound, a set or a setting as plain JSON."""
+    if isinstance(value, Samples):
+        return None  # the data are in the record by their digest
+    if isinstance(value, Kind | MeanBound):
+        fields = {one.name: encoded(getattr(value, one.name)) for one in dataclasses.fields(value)}  # pyright: ignore[reportArgumentType]
+        return {"class": type(value).__name__, **fields}
+    if isinstance(value, sets.Set):
+        return {"set": type(value).__name__, **{name: encoded(one) for name, one in vars(value).items()}}
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist()}
+    if isinstance(value, Mapping):
+        return {"mapping": [[key, encoded(one)] for key, one in value.items()]}
+    if isinstance(value, list | tuple):
+        return [encoded(one) for one in value]
+    return _plain(value)
+
+
+def decoded(value: Any) -> Any:
+    """Back from `encoded`."""
+    if isinstance(value, list):
+        return tuple(decoded(one) for one in value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"], dtype=np.float64)
+    if "mapping" in value:
+        return {key: decoded(one) for key, one in value["mapping"]}
+    fields = {name: decoded(one) for name, one in value.items() if name not in ("class", "set")}
+    if "set" in value:
+        one = object.__new__(getattr(sets, value["set"]))
+        for name, attribute in fields.items():
+            setattr(one, name, attribute)
+        return one
+    return getattr(certificates, value["class"])(**fields)
+
+
+def _settled(certificate: Certificate) -> Kind:
+    """The kind, with a function for a rate replaced by the one value that was used."""
+    kind, terms = certificate.using, certificate.terms
+    if isinstance(kind, Dependent) and callable(kind.beta) and "gap" in terms:
+        gap = int(terms["gap"])
+        return dataclasses.replace(kind, beta={gap: terms["beta"]}, gap=gap)
+    return kind
+
+
+# -- data, run and points ----------------------------------------------------------------------------------------------
+
+
+def _data(certificate: Certificate) -> dict[str, Any]:
+    solution = certificate.solution
+    seen = solution.samples
+    parts = [] if seen is None else list(seen) if isinstance(seen, list) else [seen]
+    own = getattr(certificate.using, "samples", None)
+    kept = solution.holdout
+    return {
+        "seen": [_brief(one) for one in parts],
+        "kept_aside": None if kept is None else {**_brief(kept), "seed": HOLDOUT_SEED},
+        "given": None if own is None else _brief(own),
+    }
+
+
+def _brief(samples: Samples) -> dict[str, Any]:
+    return {
+        "samples": len(samples),
+        "digest": samples.digest(),
+        "support": None if samples.support is None else repr(samples.support),
+    }
+
+
+def _run(solution: Solution) -> dict[str, Any]:
+    sizes = getattr(getattr(solution.method, "steps", None), "sizes", None)
+    return {
+        "method": type(solution.method).__name__, "description": solution.method.description,
+        "iterations": solution.iterations, "fixed_iterations": solution.fixed_iterations, "status": solution.status.value,
+        "relaxation": getattr(solution.method, "relaxation", None),
+        "steps": [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(sizes)],
+    }  # fmt: skip
+
+
+def _method(run: Mapping[str, Any], problem: Problem, point: PyTree) -> Method:
+    """The method again, where it was one with one constant step."""
+    cls = REBUILT.get(run["method"], ForwardBackward)
+    one = len(run["steps"]) == 1 and np.ndim(run["steps"][0]) == 0
+    options = {"relaxation": run["relaxation"]} if cls is ForwardBackward and run["relaxation"] is not None else {}
+    if not one or run["method"] not in REBUILT:
+        return cls(**options)
+    with jax.enable_x64(True):
+        return cls(run["steps"][0], **options).prepared(problem, point)
+
+
+def _packed(leaf: Any) -> dict[str, Any]:
+    array = np.ascontiguousarray(leaf, dtype="<f8")
+    return {"shape": list(array.shape), "float64": base64.b64encode(array.tobytes()).decode()}
+
+
+def _nested(problem: Problem, packed: list[dict[str, Any]]) -> PyTree:
+    leaves = [np.frombuffer(base64.b64decode(one["float64"]), dtype="<f8").reshape(one["shape"]) for one in packed]
+    structure = jax.tree.structure(problem.strategies.parts, is_leaf=is_part)
+    wanted = structure.num_leaves + (problem.coupling is not None)
+    if len(leaves) != wanted:
+        refuse(
+            "problem", f"has {wanted} blocks, but the record has {len(leaves)}", "Pass the problem that was certified"
+        )
+    if problem.coupling is None:
+        return structure.unflatten(leaves)
+    return PrimalDual(structure.unflatten(leaves[:-1]), leaves[-1])
+
+
+def _plain(value: Any) -> Any:
+    """A number that JSON knows; None for infinity."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray):
+        return [_plain(one) for one in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,61 @@
+"""Stability of the residual as a vector: all samples, no split, vanishes with s.
+
+Claim: with probability ≥ 1 − δ, ‖e − ê‖ ≤ √(σ²/s + L²d²/2) + Ld + (R + Lsd)√(ln(1/δ)/2s) + L‖x − x′‖, where x′ is an
+output that changes by at most d with one of the s samples, L = L_Δ, σ² = sup_x E‖O − B‖² ≤ R²/2.
+  B̂ μ-strongly monotone for all data: x′ = x̂, its exact zero, d = R/(μs) and ‖x − x̂‖ ≤ ‖ê‖/μ. So any algorithm will do,
+  however it was tuned and stopped.
+  else: x′ = x and d by the method's own recursion (methods/stability.py), for K fixed iterations.
+  additive noise: L = 0, and neither matters.
+Assumes independent samples, R on the domain, and L, μ or the method's constants.
+Proof: h = (B̂ − B)(x′) changes by (R + Lsd)/s with one sample, so McDiarmid. For its mean put k_i = O(x^i, ξ_i) − B(x^i)
+with ξ_i exchanged in x^i: h is the mean of the k_i up to Ld; E‖k_i‖² ≤ σ²; and for i ≠ j, as k_i has mean zero in ξ_i,
+E⟨k_i, k_j⟩ = E⟨k_i − E_j k_i, k_j − E_i k_j⟩ ≤ L²d²/2. ‖x̂_D − x̂_D′‖ ≤ ‖(B̂_D − B̂_D′)(x̂_D′)‖/μ. Source: THEORY 3(a).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, cannot
+from epszero.certificates.case import Case, lean
+from epszero.certificates.noise import Noise
+from epszero.certificates.residuals import Residuals
+from epszero.certificates.runs import stability
+from epszero.constants import Provenance
+
+
+@dataclass(frozen=True, eq=False)
+class VectorStability(Kind):
+    """All samples, no split; needs constants instead of structure."""
+
+    @property
+    def title(self) -> str:
+        return "stability of the residual vector"
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        if len(case.samples) != 1:
+            cannot("stability bounds are for one data set that all agents see")
+        noise, s = Noise(case), len(case.samples[0])
+        R, L, variance = noise.R, noise.slope, noise.variance
+        residual = float(np.linalg.norm(case.empirical))
+        d, off, why, leanings = 0.0, 0.0, "additive noise", list[Leaning]()
+        if L.value > 0 and case.mu is not None:
+            d, off = R.value / (case.mu.value * s), residual / case.mu.value
+            why, leanings = "the exact zero of strongly monotone data", [lean("μ of every O(·, ξ)", case.mu)]
+        elif L.value > 0:
+            steps = stability(case, noise)
+            d, why = steps.difference(s), steps.because
+            fixed = Leaning("iterations and steps fixed before the data were seen", Provenance.DECLARED)
+            leanings = [*[lean(n, one) for n, one in (("κ", case.kappa), ("θ", case.theta)) if one is not None], fixed]
+        deviation = width(s, delta, R.value, variance.value, L.value, d) + L.value * off
+        terms = {"empirical": residual, "deviation": deviation, "R": R.value, "variance": variance.value,
+                 "L": L.value, "d": d, "samples": float(s)}  # fmt: skip
+        leans_on = (lean("R", R), Leaning.on("L_Δ", L), *leanings, INDEPENDENT)
+        return Finding(Residuals.ball(case.empirical, deviation), f"{self.title}, {why}, {s} samples", terms, leans_on)
+
+
+def width(s: int, delta: float, R: float, variance: float, L: float, d: float) -> float:
+    """The claim's first three terms."""
+    mean = math.sqrt(variance / s + (L * d) ** 2 / 2) + L * d
+    return mean + (R + L * s * d) * math.sqrt(math.log(1 / delta) / (2 * s))

@@ -1,0 +1,111 @@
+"""What is exact where the operator is affine in x: its Jacobian, and with it μ, κ and the directions behind them.
+
+An operator is taken for affine only where following its traced operations proves that the Jacobian depends neither on x
+nor on the sample (then the noise is additive). What cannot be proved so is left alone. Dense linear algebra, so for
+points of at most `DENSE` entries; done once per problem.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from epszero._types import FloatArray, PyTree
+from epszero.oracles import Collapsed, Coupled, Oracle, OwnData
+from epszero.problems import Problem
+from epszero.problems._depends import depends
+
+DENSE = 1500  # entries of a point up to which its Jacobian is written down
+ROUNDING = 1e-10  # relative: eigenvalues are moved by this much to the safe side
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The constant Jacobian J of B on the strategies."""
+
+    jacobian: FloatArray
+
+    @cached_property
+    def spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues of the symmetric part of J, in increasing order, and its eigenvectors as columns."""
+        values, vectors = np.linalg.eigh((self.jacobian + self.jacobian.T) / 2)
+        return values - ROUNDING * np.abs(values).max(initial=0.0), vectors
+
+    @property
+    def mu(self) -> float:
+        """The least eigenvalue of the symmetric part, rounded down; where it is not positive, B is not strongly so."""
+        return float(self.spectrum[0][0])
+
+    @cached_property
+    def kappa(self) -> float:
+        """‖J‖, rounded up."""
+        return float(np.linalg.norm(self.jacobian, 2)) * (1 + ROUNDING)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether B is a gradient."""
+        return bool(np.allclose(self.jacobian, self.jacobian.T, rtol=1e-12, atol=1e-12 * np.abs(self.jacobian).max()))
+
+
+_found: "WeakKeyDictionary[Problem, dict[Any, Linear | None]]" = WeakKeyDictionary()
+
+
+def linear_part(problem: Problem, data: PyTree, x: PyTree) -> Linear | None:
+    """J where it is proved to be constant, and small enough to be written down."""
+    row = first_rows(data)
+    leaves, structure = jax.tree.flatten((x, row))
+    key = structure, tuple(np.shape(leaf) for leaf in leaves)
+    known = _found.setdefault(problem, {})
+    if key not in known:
+        known[key] = _linear(base_oracle(problem), row, x)
+    return known[key]
+
+
+def base_oracle(problem: Problem) -> Oracle:
+    """The oracle of the strategies alone, where constraints are shared."""
+    return problem.oracle.base if isinstance(problem.oracle, Coupled) else problem.oracle
+
+
+def first_rows(data: PyTree) -> PyTree:
+    """The first sample, of each data set where agents have their own."""
+    if isinstance(data, OwnData):
+        return OwnData(first_rows(own) for own in data)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], data)
+
+
+def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
+    flat, unravel = ravel_pytree(x)
+    if len(flat) > DENSE:
+        return None
+
+    def slope(x: PyTree, row: PyTree, direction: PyTree) -> PyTree:
+        return jax.jvp(lambda y: oracle(y, row), (x,), (direction,))[1]
+
+    direction = jax.tree.map(jnp.ones_like, x)
+    if depends(lambda both: slope(*both, direction), (x, row)):
+        return None
+    jacobian = eqx.filter_jit(jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
+    return Linear(np.asarray(jacobian))
+
+
+def affine_in_features(collapsed: Collapsed, x: PyTree) -> bool:
+    """Whether O(x, ξ) is proved to be affine in the features: its slope in them depends on none of them."""
+    means = [np.mean(rows, axis=0) for rows in collapsed.features]
+    ones = [np.ones_like(mean) for mean in means]
+    return not depends(lambda means: jax.jvp(lambda f: collapsed.at(f)(x), (means,), (ones,))[1], means)
+
+
+def noise_is_additive(collapsed: Collapsed, x: PyTree) -> bool:
+    """Whether C(x) is proved not to depend on x: then O(x, ξ) = G(x) + Cφ(ξ)."""
+    means = [np.mean(rows, axis=0) for rows in collapsed.features]
+
+    def through(x: PyTree) -> PyTree:
+        return jax.jvp(lambda means: collapsed.at(means)(x), (means,), ([np.ones_like(mean) for mean in means],))[1]
+
+    return not depends(through, x)

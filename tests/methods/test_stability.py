@@ -1,0 +1,392 @@
+"""Attacks on the stability that methods claim: worst-case searches never exceed it; one shrunk on purpose is."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epszero as ez
+from epszero.methods.stability import Facts, Stability, Unstable
+
+n, S = 3, 4  # entries of a point, samples
+PAIRS = 12  # neighbouring data sets tried at once
+CORNER = 2 * np.sqrt(n)  # the diameter of [−1, 1]ⁿ, from which the noise comes
+
+
+def flat(point):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(point)])
+
+
+def apart(problem, method, pairs, x0, K):
+    """How far apart the outputs are for each pair of data sets, and the settled method."""
+    runs = ez.solve_many(problem, [ez.Samples(data) for pair in pairs for data in pair], method, x0=x0, iterations=K)
+    ends = np.stack([flat(run.point) for run in runs])
+    return np.linalg.norm(ends[::2] - ends[1::2], axis=1), runs[0].method
+
+
+def neighbours(rng, low, high):
+    """Data sets of corners of the support, or of points inside, that differ in the first sample."""
+    data = np.where(rng.random((PAIRS, S, len(low))) < 0.5, low, high)
+    inside = rng.random(PAIRS) < 0.3
+    data[inside] = rng.uniform(low, high, data.shape)[inside]
+    other = data.copy()
+    other[:, 0] = low + high - data[:, 0]  # the opposite corner
+    return list(zip(data, other, strict=True))
+
+
+def flipped(rng, pair, low, high):
+    """Pairs that differ from this one in one or two entries, of the swapped sample or of another."""
+    found = [pair]
+    while len(found) < PAIRS:
+        data, other = (np.array(one) for one in found[0])
+        for _ in range(rng.integers(1, 3)):
+            row, entry = rng.integers(S), rng.integers(len(low))
+            data[row, entry] = low[entry] + high[entry] - data[row, entry]
+            if row or rng.random() < 0.5:
+                other[row, entry] = data[row, entry] if row else low[entry] + high[entry] - other[row, entry]
+        found.append((data, other))
+    return found
+
+
+def worst(problem, method, x0, K, low, high, rounds=3):
+    """The largest difference that random restarts and a greedy search find."""
+    rng = np.random.default_rng(0)
+    best, chosen, settled = -1.0, None, None
+    for attempt in range(2 * rounds):
+        pairs = neighbours(rng, low, high) if attempt < rounds else flipped(rng, chosen, low, high)
+        d, settled = apart(problem, method, pairs, x0, K)
+        if d.max() > best:
+            best, chosen = float(d.max()), pairs[int(d.argmax())]
+    return best, settled
+
+
+# -- random affine operators, one Jacobian for all samples -----------------------------------------------------------
+
+RNG = np.random.default_rng(7)
+
+
+def monotone(skew):
+    root = RNG.normal(size=(n, n))
+    J = 0.4 * root @ root.T / n + 0.3 * np.eye(n) + skew * (root - root.T)
+    return J / np.linalg.norm(J, 2)
+
+
+JACOBIANS = [monotone(0.0), monotone(0.3), monotone(1.5)]
+SETS = [ez.sets.Box(-2.0, 2.0, dim=n), ez.sets.Ball(1.0, dim=n), ez.sets.WholeSpace(dim=n)]
+LOW, HIGH = -np.ones(n), np.ones(n)
+
+
+def affine(J):
+    return lambda x, xi: J @ x + xi
+
+
+def of_jacobian(J, **more):
+    return Facts(CORNER, jacobian=J, additive=True, **more)
+
+
+AFFINE = {
+    "forward-backward": ez.ForwardBackward(0.7),
+    "too long a step": ez.ForwardBackward(2.6),
+    "scheduled": ez.ForwardBackward(lambda k: 0.3 + 1.0 / (k + 1.0)),
+    "relaxed": ez.ForwardBackward(0.9, relaxation=0.4),
+    "forward-backward-forward": ez.ForwardBackwardForward(0.6),
+    "forward-backward-forward, scheduled": ez.ForwardBackwardForward(lambda k: 0.9 - 0.6 / (k + 1.0)),
+    "extragradient": ez.Extragradient(0.6),
+}
+
+
+@pytest.mark.parametrize("name", AFFINE)
+def test_affine_operators_never_exceed_the_claim(name):
+    method = AFFINE[name]
+    for J, A, K in zip(JACOBIANS, SETS, (9, 2, 25), strict=True):
+        zeros = isinstance(method, ez.Extragradient)
+        if zeros and A is SETS[2]:
+            continue  # unbounded: refused below
+        seen, settled = worst(ez.Inclusion(A, affine(J)), method, np.full(n, 0.2), K, LOW, HIGH)
+        claim = settled.stability(of_jacobian(J, diameter=4 * np.sqrt(n)), K)
+        assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
+        assert len(claim.q) == len(claim.c) == (1 if zeros else K + 1)
+
+
+# -- other oracles, from constants alone ------------------------------------------------------------------------------
+
+SKEW = 0.5 * np.array([[0.0, 1, 0], [-1, 0, 1], [0, -1, 0]])
+TURN = float(np.linalg.norm(SKEW, 2))
+BOX = SETS[0]
+
+
+def bent(x, xi):
+    return 0.3 * x + 0.5 * jnp.arctan(x) + SKEW @ x + xi
+
+
+def bent_gradient(x, xi):
+    return 0.3 * x + 0.5 * jnp.arctan(x) + xi
+
+
+def random_slope(x, xi):
+    return xi[:n] * x + xi[n:]
+
+
+BENT = Facts(CORNER, mu=0.3, kappa=0.8 + TURN, additive=True, diameter=4 * np.sqrt(n))
+GRADIENT = Facts(CORNER, mu=0.3, kappa=0.8, theta=1 / 0.8, additive=True)
+SLOPES = Facts(np.sqrt(n) * (1.5 * 2 + 2), mu=0.5, kappa=2.0, theta=0.5)
+SLOPE_LOW, SLOPE_HIGH = np.repeat([0.5, -1.0], n), np.repeat([2.0, 1.0], n)
+OTHERS = {
+    "bent, μ and κ": (bent, ez.ForwardBackward(0.2), BENT, LOW, HIGH),
+    "bent, κ alone": (bent, ez.ForwardBackward(0.2), replace(BENT, mu=None), LOW, HIGH),
+    "gradient, all": (bent_gradient, ez.ForwardBackward(1.1), GRADIENT, LOW, HIGH),
+    "gradient, θ alone": (bent_gradient, ez.ForwardBackward(2.0), Facts(CORNER, theta=1 / 0.8), LOW, HIGH),
+    "gradient, θ alone, too long": (bent_gradient, ez.ForwardBackward(4.0), Facts(CORNER, theta=1.25), LOW, HIGH),
+    "slopes, μ and κ": (random_slope, ez.ForwardBackward(0.1), replace(SLOPES, theta=None), SLOPE_LOW, SLOPE_HIGH),
+    "slopes, all, relaxed": (random_slope, ez.ForwardBackward(0.7, 0.6), SLOPES, SLOPE_LOW, SLOPE_HIGH),
+    "bent, extragradient": (bent, ez.Extragradient(0.5), BENT, LOW, HIGH),
+    "slopes, extragradient": (
+        random_slope, ez.Extragradient(0.3), replace(SLOPES, diameter=4 * np.sqrt(n)), SLOPE_LOW, SLOPE_HIGH,
+    ),
+    "bent, forward-backward-forward": (
+        bent, ez.ForwardBackwardForward(0.5), replace(BENT, everywhere=True), LOW, HIGH,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_operators_known_by_their_constants_never_exceed_the_claim(name):
+    B, method, facts, low, high = OTHERS[name]
+    problem = ez.Inclusion(BOX, B)
+    for K in (0, 3, 20):
+        seen, settled = worst(problem, method, np.full(n, 0.2), K, low, high, rounds=2)
+        claim = settled.stability(facts, K)
+        assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
+        assert claim.because
+
+
+# -- steps by block ----------------------------------------------------------------------------------------------------
+
+BLOCKS = [ez.sets.Box(-2.0, 2.0, dim=2), ez.sets.Ball(1.5, dim=1)]
+STEPS = {
+    "nested": [0.9, 0.2],
+    "nested, scheduled": lambda k: [0.3 + 0.5 / (k + 1.0), 0.6 - 0.4 / (k + 1.0)],
+}
+
+
+@pytest.mark.parametrize("known", ["affine", "constants", "θ"])
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_by_block_never_exceed_the_claim(name, known):
+    J = JACOBIANS[0 if known == "θ" else 1]
+    lam, top = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
+    facts = {
+        "affine": of_jacobian(J),
+        "constants": Facts(CORNER, mu=lam, kappa=top),
+        "θ": Facts(CORNER, mu=lam, theta=1 / top),
+    }[known]
+
+    def B(x, xi):
+        v = J @ jnp.concatenate(x) + xi
+        return [v[:2], v[2:]]
+
+    kinds = [ez.ForwardBackward(STEPS[name]), ez.ForwardBackward(STEPS[name], relaxation=0.5)]
+    for method in kinds + ([ez.ForwardBackwardForward(STEPS[name])] if known == "affine" else []):
+        for K in (1, 8):
+            seen, settled = worst(ez.Inclusion(BLOCKS, B), method, [np.zeros(2), np.zeros(1)], K, LOW, HIGH, rounds=2)
+            assert 0 < seen <= settled.stability(facts, K).difference(S) * (1 + 1e-9)
+
+
+def test_steps_by_row_are_spread_over_the_entries_in_order():
+    J = np.diag([1.0, 1.0, 0.1, 0.1])
+    problem = ez.Inclusion(ez.sets.Box(-9.0, np.full((2, 2), 9.0)), lambda x, xi: x * np.array([[1.0], [0.1]]) + xi)
+    run = ez.solve(problem, ez.Samples(RNG.normal(size=(5, 2))), ez.ForwardBackward([0.5, 5.0]), iterations=3)
+    assert run.method.stability(Facts(1.0, jacobian=J), 3).q == pytest.approx(np.full(4, 0.5))
+
+
+def line(h, noisy=1.0):
+    """One entry, affine, no constraint: the claims of forward-backward are attained."""
+    return ez.Inclusion(ez.sets.WholeSpace(dim=1), lambda x, xi: h * x + noisy * xi)
+
+
+ENDS = [(np.ones((S, 1)), np.array([[-1.0]] + [[1.0]] * (S - 1)))]  # one of S samples goes from 1 to −1: R = 2
+TIGHT = {
+    "affine": (ez.ForwardBackward(0.5), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
+    "μ and θ": (ez.ForwardBackward(0.5), Facts(2.0, mu=0.8, theta=1 / 0.8), 1.0),
+    "μ and κ": (ez.ForwardBackward(0.5), Facts(2.0, mu=0.8, kappa=0.8), 1.0),
+    "too long": (ez.ForwardBackward(3.0), Facts(2.0, theta=1 / 0.8), 0.2),  # the signs alternate, the claim's do not
+    "scheduled": (ez.ForwardBackward(lambda k: 0.2 + 0.5 / (k + 1.0)), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
+    "relaxed": (ez.ForwardBackward(0.5, relaxation=0.3), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
+    "forward-backward-forward": (ez.ForwardBackwardForward(0.6), Facts(2.0, jacobian=np.array([[0.8]])), 0.98),
+}
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_claims_are_tight_on_a_line_and_smaller_ones_are_false(name):
+    method, facts, tight = TIGHT[name]
+    for K in (0, 1, 6):
+        (seen,), settled = apart(line(0.8), method, ENDS, np.zeros(1), K)
+        claim = settled.stability(facts, K)
+        assert tight - 1e-9 <= seen / claim.difference(S) <= 1 + 1e-9
+        if tight < 0.9:
+            continue
+        assert seen > replace(claim, c=claim.c / 2).difference(S)
+        assert seen > Stability(claim.q[1:], claim.c[1:]).difference(S) * (1 + 1e-6)  # K steps, not K + 1
+        assert K == 0 or seen > replace(claim, q=claim.q**2).difference(S) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["relaxed", "forward-backward-forward"])
+def test_the_output_is_the_resolvents_point_and_not_the_iterate(name):
+    """With the last step taken for one like the others, the claim is false."""
+    method, facts, _ = TIGHT[name]
+    (seen,), settled = apart(line(0.8), method, ENDS, np.zeros(1), 0)
+    right, longer = settled.stability(facts, 0), settled.stability(facts, 1)
+    as_the_others = Stability(longer.q[:1], longer.c[:1])
+    assert seen > 1.2 * as_the_others.difference(S)
+    assert seen == pytest.approx(right.difference(S))
+
+
+def test_the_change_of_norm_between_steps_by_block_is_needed():
+    """The noise enters block 1, whose step then shrinks; a rotation moves it on to block 0."""
+    J = np.array([[0.0, 3.0], [-3.0, 0.0]])
+    problem = ez.Inclusion([ez.sets.WholeSpace(dim=1)] * 2, lambda x, xi: [3.0 * x[1], -3.0 * x[0] + xi])
+    method = ez.ForwardBackward(lambda k: [1.0 + 0.0 * k, jnp.where(k == 0, 1.0, 1e-4)])
+    (seen,), settled = apart(problem, method, ENDS, [np.zeros(1), np.zeros(1)], 1)
+    claim = settled.stability(Facts(2.0, jacobian=J), 1)
+    assert seen <= claim.difference(S)
+    without = replace(claim, q=claim.q / [1.0, 100.0])
+    assert seen > 1.5 * without.difference(S)
+
+
+# -- methods that are known to come nearer to the zeros ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [ez.Extragradient(0.6), ez.ForwardBackwardForward(0.6)], ids=["eg", "fbf"])
+def test_runs_come_nearer_to_their_zeros_as_claimed(method):
+    """Half of `extra` is the claim for one run: tight to 5 % on a line, and false with ρ²."""
+    for K in (0, 3, 8):
+        run = ez.solve(line(0.8), ez.Samples(np.ones((S, 1))), method, x0=np.zeros(1), iterations=K)
+        facts = Facts(2.0, mu=0.8, kappa=0.8, diameter=1.25, everywhere=True)  # the zero is −1/0.8, x⁰ = 0
+        claim = run.method.stability(facts, K).extra / 2
+        assert 0.95 * claim <= abs(run.x[0] + 1.25) <= claim
+        assert abs(run.x[0] + 1.25) > 1.25 * (claim / 1.25) ** 2
+    for J, A in zip(JACOBIANS, (SETS[0], SETS[1], SETS[1]), strict=True):
+        problem, data = ez.Inclusion(A, affine(J)), ez.Samples(RNG.uniform(-1, 1, (S, n)))
+        zero = ez.solve(problem, data, tol=1e-12).x
+        x0 = A.project(RNG.normal(size=n))
+        mu, top = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
+        facts = Facts(1.0, mu=mu, kappa=top, diameter=np.linalg.norm(x0 - zero), everywhere=True)
+        for K in (0, 2, 9):
+            run = ez.solve(problem, data, method, x0=x0, iterations=K)
+            assert np.linalg.norm(run.x - zero) <= run.method.stability(facts, K).extra / 2 + 1e-11
+
+
+def test_the_zeros_move_by_no_more_than_claimed_and_as_much_on_a_line():
+    (seen,), settled = apart(line(0.8), ez.Extragradient(0.6), ENDS, np.zeros(1), 200)
+    claim = settled.stability(Facts(2.0, mu=0.8, kappa=0.8, diameter=10.0), 200)
+    assert claim.difference(S) == pytest.approx(seen, rel=1e-9)
+    assert claim.extra < 1e-9
+    assert seen > replace(claim, c=claim.c / 2).difference(S)
+
+
+# -- shared constraints ------------------------------------------------------------------------------------------------
+
+
+def shared(H, G, b, box):
+    def cost(x, xi):
+        return 0.5 * x[0] @ H @ x[0] + xi @ x[0]
+
+    return ez.Game([cost], [box], shared=(G, b))
+
+
+@pytest.mark.parametrize("K", [0, 4, 40])
+def test_preconditioned_forward_backward_never_exceeds_the_claim(K):
+    root = np.random.default_rng(2).normal(size=(n, n))
+    H, G = root @ root.T / n, np.random.default_rng(3).normal(size=(2, n))
+    facts = Facts(CORNER, theta=1 / np.linalg.norm(H, 2))
+    for b, method in [
+        (np.full(2, -0.1), ez.PreconditionedForwardBackward(0.1, 0.4)),
+        (np.full(2, 5.0), ez.PreconditionedForwardBackward([np.array(0.15)], [0.1, 0.5])),
+    ]:
+        game = shared(H, G, b, ez.sets.Box(-3.0, 3.0, dim=n))
+        seen, settled = worst(game, method, [np.zeros(n)], K, LOW, HIGH, rounds=2)
+        claim = settled.stability(facts, K)
+        assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
+        assert claim.q == pytest.approx(np.ones(K + 1))
+
+
+def test_preconditioned_forward_backward_is_tight_to_a_third_on_a_line():
+    game = shared(np.array([[0.5]]), np.ones((1, 1)), -1.0, ez.sets.WholeSpace(dim=1))
+    method = ez.PreconditionedForwardBackward(0.5, 1.0)
+    (seen,), settled = apart(game, method, ENDS, [np.zeros(1)], 0)
+    claim = settled.stability(Facts(2.0, theta=2.0), 0)
+    assert 0.69 <= seen / claim.difference(S) <= 1
+    assert seen > replace(claim, c=claim.c / 2).difference(S)
+    assert seen > replace(claim, scale=1.0).difference(S)  # the norm of Φ is not the Euclidean one
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+class Rotated:
+    """An A that is no subdifferential."""
+
+    def resolvent(self, v, step):
+        return v / (1 + step)
+
+
+ALL = Facts(1.0, mu=0.5, kappa=1.0, theta=0.5, diameter=1.0)
+PLAIN = ez.Inclusion(BOX, affine(np.eye(n)))
+GAME = shared(np.eye(n), np.ones((1, n)), 1.0, BOX)
+REFUSED = [
+    (PLAIN, ez.ForwardBackward(), ALL, "backtracking.*step=γ"),
+    (PLAIN, ez.Extragradient(), ALL, "backtracking"),
+    (GAME, ez.PreconditionedForwardBackward(), ALL, "backtracking"),
+    (PLAIN, ez.ForwardBackward(0.1), Facts(1.0), "neither κ nor θ"),
+    (PLAIN, ez.ForwardBackward(0.1), Facts(1.0, mu=1.0), "Declare kappa"),
+    (PLAIN, ez.ForwardBackward(0.1), Facts(1.0, jacobian=np.eye(2)), "Jacobian has 2 rows, but a point has 3"),
+    (GAME, ez.PreconditionedForwardBackward(0.1, 0.1), Facts(1.0), "neither κ nor θ"),
+    (PLAIN, ez.ForwardBackwardForward(0.1), ALL, "on the domain only.*Extragradient"),
+    (PLAIN, ez.ForwardBackwardForward(1.0), of_jacobian(np.eye(n)), "γκ reaches 1"),
+    (PLAIN, ez.ForwardBackwardForward(0.1), Facts(1.0), "without μ and κ"),
+    (PLAIN, ez.Extragradient(0.1), Facts(1.0, mu=0.0, kappa=1.0, diameter=1.0), "strongly monotone"),
+    (PLAIN, ez.Extragradient(0.1), replace(ALL, diameter=np.inf), "unbounded"),
+    (PLAIN, ez.Extragradient(1.5), ALL, "γκ reaches 1.5"),
+    (ez.Inclusion(Rotated(), affine(np.eye(n))), ez.Extragradient(0.1), ALL, "another operator"),
+    (GAME, ez.Extragradient(0.1), ALL, "never strongly monotone"),
+    (GAME, ez.ForwardBackwardForward(0.1), ALL, "never strongly monotone"),
+]
+
+
+@pytest.mark.parametrize(("problem", "method", "facts", "said"), REFUSED)
+def test_what_is_not_known_is_refused_in_a_sentence(problem, method, facts, said):
+    x0 = [np.zeros(n)] if problem is GAME else np.zeros(n)
+    run = ez.solve(problem, ez.Samples(np.zeros((2, n))), method, x0=x0, iterations=0)
+    with pytest.raises(Unstable, match=said) as refusal:
+        run.method.stability(facts, 5)
+    assert str(refusal.value).endswith(".")
+
+
+def test_a_rotation_has_a_claim_too_where_the_method_is_made_for_it():
+    """Skew Jacobian, forward-backward-forward: q = 1; shared constraints as one affine operator likewise."""
+    J = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    problem = ez.Inclusion(ez.sets.Ball(1.0, dim=2), lambda x, xi: J @ x + xi)
+    low, high = -np.ones(2), np.ones(2)
+    seen, settled = worst(problem, ez.ForwardBackwardForward(0.5), np.zeros(2), 10, low, high)
+    claim = settled.stability(Facts(2 * np.sqrt(2), jacobian=J), 10)
+    assert claim.q[:-1] == pytest.approx(np.ones(10))
+    assert 0 < seen <= claim.difference(S)
+
+
+def test_a_recursion_that_overflows_is_infinite_and_not_a_warning():
+    claim = Stability(np.full(5000, 3.0), np.ones(5000))
+    assert claim.difference(10) == np.inf
+    assert Stability(np.full(5000, 3.0), np.zeros(5000)).difference(10) == 0.0
+
+
+def test_long_schedules_are_bounded_by_chords():
+    """‖I − γJ‖ is convex in γ: between the steps at which it is computed, the claim may only be larger, and hardly."""
+    J = JACOBIANS[2]
+    problem = ez.Inclusion(BOX, affine(J))
+    method = ez.ForwardBackward(lambda k: 0.05 + 1.5 / (k + 1.0) ** 0.7)
+    run = ez.solve(problem, ez.Samples(np.zeros((2, n))), method, x0=np.zeros(n), iterations=0)
+    q = run.method.stability(of_jacobian(J), 400).q
+    exact = [np.linalg.norm(np.eye(n) - (0.05 + 1.5 / (k + 1.0) ** 0.7) * J, 2) for k in range(401)]
+    assert (q >= np.array(exact) - 1e-12).all()
+    assert (q <= np.array(exact) + 2e-3).all()

@@ -1,0 +1,121 @@
+"""`python -m tests.validity.full [trials]`: every study in full, on two cores; writes the tables of docs/validity.md.
+
+Ends with 1 if any count of misses is too many. A further study is a class with `name`, `tasks` and `run` in STUDIES:
+its rows join the tables. Tasks are handed to other processes, so they are plain values.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from .coverage import Row, allowed
+from .means import SHOWN, Anytime, Means
+
+PAGE = Path(__file__).parents[2] / "docs" / "validity.md"
+BEGIN, END = "<!-- tables: begin, written by make validity -->", "<!-- tables: end -->"
+TRIALS = 5000
+WORKERS = 2
+
+
+class Study(Protocol):
+    """A family of trials."""
+
+    @property
+    def name(self) -> str: ...
+
+    def tasks(self) -> Sequence[Any]:
+        """Pieces of work that may run side by side."""
+        ...
+
+    def run(self, task: Any, trials: int) -> list[Row]:
+        """One of them."""
+        ...
+
+
+STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime())}
+
+
+def work(study: str, task: Any, trials: int) -> list[Row]:
+    return STUDIES[study].run(task, trials)
+
+
+def gather(trials: int, console: Console) -> list[Row]:
+    """All rows, in the order of the tasks, whichever was done first."""
+    jobs = [(study.name, task) for study in STUDIES.values() for task in study.tasks()]
+    start = time.monotonic()
+    with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(work, study, task, trials): (study, task) for study, task in jobs}
+        for done, future in enumerate(as_completed(futures), 1):
+            study, task = futures[future]
+            found = future.result()
+            console.print(f"{done}/{len(jobs)} {time.monotonic() - start:.0f} s, {study}: {task}", highlight=False)
+            for row in (row for row in found if row.failed):
+                console.print(f"  [red]TOO MANY[/red] {row}", highlight=False)
+    return [row for future in futures for row in future.result()]
+
+
+def worst(rows: Sequence[Row], trials: int) -> str:
+    """Per bound and δ, the law and the size where it misses most often."""
+    lines = ["| bound | δ | cases | misses at worst | allowed | rate | law | m |", "|---|---|---|---|---|---|---|---|"]
+    counted = [row for row in rows if row.trials >= trials]
+    for bound, delta in sorted({(row.bound, row.delta) for row in counted}, key=lambda pair: (pair[0], -pair[1])):
+        group = [row for row in counted if (row.bound, row.delta) == (bound, delta)]
+        top = max(group, key=lambda row: row.rate)
+        where = f"{top.law} | {top.size}" if top.misses else "| "
+        most = allowed(top.trials, delta)
+        lines.append(f"| {bound} | {delta} | {len(group)} | {top.misses} | {most} | {top.rate:.2%} | {where} |")
+    return "\n".join(lines)
+
+
+def widths(rows: Sequence[Row], size: str) -> str:
+    """Per law and bound, the width over the truth."""
+    chosen = {(row.law, row.bound): row.ratio for row in rows if row.delta == 0.05 and row.size == size}
+    laws, bounds = (sorted({key[i] for key in chosen}) for i in (0, 1))
+    lines = ["| law | " + " | ".join(bounds) + " |", "|---" * (len(bounds) + 1) + "|"]
+    for law in laws:
+        cells = [cell(chosen.get((law, bound), math.nan)) for bound in bounds]
+        if any(cells):
+            lines.append(f"| {law} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def cell(ratio: float) -> str:
+    if math.isnan(ratio):
+        return ""
+    return "∞" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def tables(rows: Sequence[Row], trials: int) -> str:
+    parts = []
+    for name in STUDIES:
+        mine = [row for row in rows if row.study == name]
+        parts += [f"### Misses {name}", worst(mine, trials)]
+    for m in SHOWN:
+        parts += [f"### Width over the truth, m = {m}, δ = 0.05", widths(rows, str(m))]
+    return "\n\n".join(parts)
+
+
+def main() -> int:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
+    console = Console(width=140)
+    rows = gather(trials, console)
+    failed = [row for row in rows if row.failed]
+    if trials >= TRIALS:
+        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+        text = f"{before}{BEGIN}\n\n{tables(rows, trials)}\n\n{END}{rest.split(END)[1]}"
+        PAGE.write_text(text, encoding="utf-8")
+    else:
+        console.print(tables(rows, trials), highlight=False)
+    console.print(f"{len(rows)} counts of misses, {len(failed)} too many", highlight=False)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
