@@ -1,4 +1,4 @@
-"""One suite over every method: z is a true element of A(x), the residual is honest, and known zeros are found."""
+"""One suite over every method: z is in A(x), residuals are honest, zeros are found, stability is bounded or refused."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,6 +6,7 @@ import pytest
 
 import epszero as ez
 from epszero import methods
+from epszero.methods.stability import Facts, Unstable
 
 METHODS = {
     "forward-backward, backtracking": ez.ForwardBackward(),
@@ -135,6 +136,25 @@ def test_with_shared_constraints_too(method):
     assert solution.multipliers.max() > 0.1
     answer = ez.solve(GAME, SAMPLES, tol=1e-11).x
     np.testing.assert_allclose(np.concatenate(solution.x), np.concatenate(answer), atol=1e-8)
+
+
+# -- stability: a bound, or a sentence that says why there is none -----------------------------------------------------
+
+KNOWN = Facts(R=2.0, mu=0.9, kappa=4.5, theta=0.9 / 4.5**2, diameter=2.0)
+
+
+@pytest.mark.parametrize("method", METHODS | COUPLED)
+def test_stability_is_bounded_or_refused_in_a_sentence(method):
+    problem, x0 = (GAME, None) if method in COUPLED else (ez.Inclusion(SIDES["box"], B), np.full(n, 0.25))
+    settled = ez.solve(problem, SAMPLES, (METHODS | COUPLED)[method], x0=x0, iterations=0).method
+    try:
+        claims = [settled.stability(KNOWN, K) for K in (0, 20)]
+    except Unstable as refusal:
+        assert str(refusal).endswith(".")
+        return
+    for claim in claims:
+        assert 0 <= claim.difference(80) < claim.difference(40) < np.inf
+        assert claim.because
 
 
 def test_every_method_is_in_this_suite():

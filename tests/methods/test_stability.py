@@ -50,7 +50,7 @@ def flipped(rng, pair, low, high):
     return found
 
 
-def worst(problem, method, x0, K, low, high, rounds=3):
+def worst(problem, method, x0, K, low, high, rounds=2):
     """The largest difference that random restarts and a greedy search find."""
     rng = np.random.default_rng(0)
     best, chosen, settled = -1.0, None, None
@@ -74,12 +74,18 @@ def monotone(skew):
 
 
 JACOBIANS = [monotone(0.0), monotone(0.3), monotone(1.5)]
-SETS = [ez.sets.Box(-2.0, 2.0, dim=n), ez.sets.Ball(1.0, dim=n), ez.sets.WholeSpace(dim=n)]
+BOX, BALL, SPACE = ez.sets.Box(-2.0, 2.0, dim=n), ez.sets.Ball(1.0, dim=n), ez.sets.WholeSpace(dim=n)
 LOW, HIGH = -np.ones(n), np.ones(n)
 
 
-def affine(J):
-    return lambda x, xi: J @ x + xi
+def affine(x, xi):
+    """Jx + noise; J comes with the samples, the same in all of them, so that one compiled run serves every J."""
+    return xi[n:].reshape(n, n) @ x + xi[:n]
+
+
+def corners(J):
+    """The corners of the noise, together with J."""
+    return np.append(LOW, J), np.append(HIGH, J)
 
 
 def of_jacobian(J, **more):
@@ -99,22 +105,20 @@ AFFINE = {
 
 @pytest.mark.parametrize("name", AFFINE)
 def test_affine_operators_never_exceed_the_claim(name):
-    method = AFFINE[name]
-    for J, A, K in zip(JACOBIANS, SETS, (9, 2, 25), strict=True):
-        zeros = isinstance(method, ez.Extragradient)
-        if zeros and A is SETS[2]:
-            continue  # unbounded: refused below
-        seen, settled = worst(ez.Inclusion(A, affine(J)), method, np.full(n, 0.2), K, LOW, HIGH)
-        claim = settled.stability(of_jacobian(J, diameter=4 * np.sqrt(n)), K)
-        assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
-        assert len(claim.q) == len(claim.c) == (1 if zeros else K + 1)
+    method, zeros = AFFINE[name], name == "extragradient"
+    problem = ez.Inclusion(BALL if zeros else [BOX, BALL, SPACE][list(AFFINE).index(name) % 3], affine)
+    for J in JACOBIANS:
+        for K in (2, 12):
+            seen, settled = worst(problem, method, np.full(n, 0.2), K, *corners(J))
+            claim = settled.stability(of_jacobian(J, diameter=2.0), K)
+            assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
+            assert len(claim.q) == len(claim.c) == (1 if zeros else K + 1)
 
 
 # -- other oracles, from constants alone ------------------------------------------------------------------------------
 
 SKEW = 0.5 * np.array([[0.0, 1, 0], [-1, 0, 1], [0, -1, 0]])
 TURN = float(np.linalg.norm(SKEW, 2))
-BOX = SETS[0]
 
 
 def bent(x, xi):
@@ -132,34 +136,31 @@ def random_slope(x, xi):
 BENT = Facts(CORNER, mu=0.3, kappa=0.8 + TURN, additive=True, diameter=4 * np.sqrt(n))
 GRADIENT = Facts(CORNER, mu=0.3, kappa=0.8, theta=1 / 0.8, additive=True)
 SLOPES = Facts(np.sqrt(n) * (1.5 * 2 + 2), mu=0.5, kappa=2.0, theta=0.5)
-SLOPE_LOW, SLOPE_HIGH = np.repeat([0.5, -1.0], n), np.repeat([2.0, 1.0], n)
+SLOPE = np.repeat([0.5, -1.0], n), np.repeat([2.0, 1.0], n)
+WIDE = 4 * np.sqrt(n)
 OTHERS = {
-    "bent, μ and κ": (bent, ez.ForwardBackward(0.2), BENT, LOW, HIGH),
-    "bent, κ alone": (bent, ez.ForwardBackward(0.2), replace(BENT, mu=None), LOW, HIGH),
-    "gradient, all": (bent_gradient, ez.ForwardBackward(1.1), GRADIENT, LOW, HIGH),
-    "gradient, θ alone": (bent_gradient, ez.ForwardBackward(2.0), Facts(CORNER, theta=1 / 0.8), LOW, HIGH),
-    "gradient, θ alone, too long": (bent_gradient, ez.ForwardBackward(4.0), Facts(CORNER, theta=1.25), LOW, HIGH),
-    "slopes, μ and κ": (random_slope, ez.ForwardBackward(0.1), replace(SLOPES, theta=None), SLOPE_LOW, SLOPE_HIGH),
-    "slopes, all, relaxed": (random_slope, ez.ForwardBackward(0.7, 0.6), SLOPES, SLOPE_LOW, SLOPE_HIGH),
-    "bent, extragradient": (bent, ez.Extragradient(0.5), BENT, LOW, HIGH),
-    "slopes, extragradient": (
-        random_slope, ez.Extragradient(0.3), replace(SLOPES, diameter=4 * np.sqrt(n)), SLOPE_LOW, SLOPE_HIGH,
-    ),
+    "bent": (bent, ez.ForwardBackward(0.2), [BENT, replace(BENT, mu=None)], (LOW, HIGH)),
+    "gradient": (bent_gradient, ez.ForwardBackward(2.0), [GRADIENT, Facts(CORNER, theta=1 / 0.8)], (LOW, HIGH)),
+    "gradient, too long": (bent_gradient, ez.ForwardBackward(4.0), [Facts(CORNER, theta=1 / 0.8)], (LOW, HIGH)),
+    "slopes, relaxed": (random_slope, ez.ForwardBackward(0.3, 0.6), [SLOPES, replace(SLOPES, theta=None)], SLOPE),
+    "bent, extragradient": (bent, ez.Extragradient(0.5), [BENT], (LOW, HIGH)),
+    "slopes, extragradient": (random_slope, ez.Extragradient(0.3), [replace(SLOPES, diameter=WIDE)], SLOPE),
     "bent, forward-backward-forward": (
-        bent, ez.ForwardBackwardForward(0.5), replace(BENT, everywhere=True), LOW, HIGH,
+        bent, ez.ForwardBackwardForward(0.5), [replace(BENT, everywhere=True)], (LOW, HIGH),
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_operators_known_by_their_constants_never_exceed_the_claim(name):
-    B, method, facts, low, high = OTHERS[name]
+    B, method, known, support = OTHERS[name]
     problem = ez.Inclusion(BOX, B)
     for K in (0, 3, 20):
-        seen, settled = worst(problem, method, np.full(n, 0.2), K, low, high, rounds=2)
-        claim = settled.stability(facts, K)
-        assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
-        assert claim.because
+        seen, settled = worst(problem, method, np.full(n, 0.2), K, *support)
+        for facts in known:
+            claim = settled.stability(facts, K)
+            assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
+            assert claim.because
 
 
 # -- steps by block ----------------------------------------------------------------------------------------------------
@@ -171,26 +172,26 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("known", ["affine", "constants", "θ"])
+def by_blocks(x, xi):
+    v = affine(jnp.concatenate(x), xi)
+    return [v[:2], v[2:]]
+
+
+@pytest.mark.parametrize("kind", [ez.ForwardBackward, ez.ForwardBackwardForward])
 @pytest.mark.parametrize("name", STEPS)
-def test_steps_by_block_never_exceed_the_claim(name, known):
-    J = JACOBIANS[0 if known == "θ" else 1]
-    lam, top = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
-    facts = {
-        "affine": of_jacobian(J),
-        "constants": Facts(CORNER, mu=lam, kappa=top),
-        "θ": Facts(CORNER, mu=lam, theta=1 / top),
-    }[known]
-
-    def B(x, xi):
-        v = J @ jnp.concatenate(x) + xi
-        return [v[:2], v[2:]]
-
-    kinds = [ez.ForwardBackward(STEPS[name]), ez.ForwardBackward(STEPS[name], relaxation=0.5)]
-    for method in kinds + ([ez.ForwardBackwardForward(STEPS[name])] if known == "affine" else []):
+def test_steps_by_block_never_exceed_the_claim(name, kind):
+    problem, method = ez.Inclusion(BLOCKS, by_blocks), kind(STEPS[name])
+    for J in JACOBIANS:
+        mu, kappa = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
+        known = [of_jacobian(J)]
+        if kind is ez.ForwardBackward:
+            known += [Facts(CORNER, mu=mu, kappa=kappa), Facts(CORNER, kappa=kappa)]
+        if J is JACOBIANS[0]:
+            known += [replace(facts, theta=1 / kappa) for facts in known]
         for K in (1, 8):
-            seen, settled = worst(ez.Inclusion(BLOCKS, B), method, [np.zeros(2), np.zeros(1)], K, LOW, HIGH, rounds=2)
-            assert 0 < seen <= settled.stability(facts, K).difference(S) * (1 + 1e-9)
+            seen, settled = worst(problem, method, [np.zeros(2), np.zeros(1)], K, *corners(J))
+            for facts in known:
+                assert 0 < seen <= settled.stability(facts, K).difference(S) * (1 + 1e-9)
 
 
 def test_steps_by_row_are_spread_over_the_entries_in_order():
@@ -200,17 +201,13 @@ def test_steps_by_row_are_spread_over_the_entries_in_order():
     assert run.method.stability(Facts(1.0, jacobian=J), 3).q == pytest.approx(np.full(4, 0.5))
 
 
-def line(h, noisy=1.0):
-    """One entry, affine, no constraint: the claims of forward-backward are attained."""
-    return ez.Inclusion(ez.sets.WholeSpace(dim=1), lambda x, xi: h * x + noisy * xi)
-
-
+LINE = ez.Inclusion(ez.sets.WholeSpace(dim=1), lambda x, xi: 0.8 * x + xi)  # forward-backward attains its claims
 ENDS = [(np.ones((S, 1)), np.array([[-1.0]] + [[1.0]] * (S - 1)))]  # one of S samples goes from 1 to −1: R = 2
 TIGHT = {
     "affine": (ez.ForwardBackward(0.5), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
     "μ and θ": (ez.ForwardBackward(0.5), Facts(2.0, mu=0.8, theta=1 / 0.8), 1.0),
     "μ and κ": (ez.ForwardBackward(0.5), Facts(2.0, mu=0.8, kappa=0.8), 1.0),
-    "too long": (ez.ForwardBackward(3.0), Facts(2.0, theta=1 / 0.8), 0.2),  # the signs alternate, the claim's do not
+    "too long": (ez.ForwardBackward(3.0), Facts(2.0, theta=1 / 0.8), 0.15),  # the signs alternate, the claim's do not
     "scheduled": (ez.ForwardBackward(lambda k: 0.2 + 0.5 / (k + 1.0)), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
     "relaxed": (ez.ForwardBackward(0.5, relaxation=0.3), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
     "forward-backward-forward": (ez.ForwardBackwardForward(0.6), Facts(2.0, jacobian=np.array([[0.8]])), 0.98),
@@ -221,7 +218,7 @@ TIGHT = {
 def test_claims_are_tight_on_a_line_and_smaller_ones_are_false(name):
     method, facts, tight = TIGHT[name]
     for K in (0, 1, 6):
-        (seen,), settled = apart(line(0.8), method, ENDS, np.zeros(1), K)
+        (seen,), settled = apart(LINE, method, ENDS, np.zeros(1), K)
         claim = settled.stability(facts, K)
         assert tight - 1e-9 <= seen / claim.difference(S) <= 1 + 1e-9
         if tight < 0.9:
@@ -235,7 +232,7 @@ def test_claims_are_tight_on_a_line_and_smaller_ones_are_false(name):
 def test_the_output_is_the_resolvents_point_and_not_the_iterate(name):
     """With the last step taken for one like the others, the claim is false."""
     method, facts, _ = TIGHT[name]
-    (seen,), settled = apart(line(0.8), method, ENDS, np.zeros(1), 0)
+    (seen,), settled = apart(LINE, method, ENDS, np.zeros(1), 0)
     right, longer = settled.stability(facts, 0), settled.stability(facts, 1)
     as_the_others = Stability(longer.q[:1], longer.c[:1])
     assert seen > 1.2 * as_the_others.difference(S)
@@ -259,26 +256,27 @@ def test_the_change_of_norm_between_steps_by_block_is_needed():
 
 @pytest.mark.parametrize("method", [ez.Extragradient(0.6), ez.ForwardBackwardForward(0.6)], ids=["eg", "fbf"])
 def test_runs_come_nearer_to_their_zeros_as_claimed(method):
-    """Half of `extra` is the claim for one run: tight to 5 % on a line, and false with ρ²."""
+    """Half of `extra` is the claim for one run: tight to 10 % on a line, and false with ρ²."""
     for K in (0, 3, 8):
-        run = ez.solve(line(0.8), ez.Samples(np.ones((S, 1))), method, x0=np.zeros(1), iterations=K)
+        run = ez.solve(LINE, ez.Samples(np.ones((S, 1))), method, x0=np.zeros(1), iterations=K)
         facts = Facts(2.0, mu=0.8, kappa=0.8, diameter=1.25, everywhere=True)  # the zero is −1/0.8, x⁰ = 0
         claim = run.method.stability(facts, K).extra / 2
-        assert 0.95 * claim <= abs(run.x[0] + 1.25) <= claim
+        assert 0.9 * claim <= abs(run.x[0] + 1.25) <= claim
         assert abs(run.x[0] + 1.25) > 1.25 * (claim / 1.25) ** 2
-    for J, A in zip(JACOBIANS, (SETS[0], SETS[1], SETS[1]), strict=True):
-        problem, data = ez.Inclusion(A, affine(J)), ez.Samples(RNG.uniform(-1, 1, (S, n)))
-        zero = ez.solve(problem, data, tol=1e-12).x
-        x0 = A.project(RNG.normal(size=n))
-        mu, top = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
-        facts = Facts(1.0, mu=mu, kappa=top, diameter=np.linalg.norm(x0 - zero), everywhere=True)
+    problem = ez.Inclusion(BALL, affine)
+    for J in JACOBIANS:
+        data = ez.Samples(np.hstack([RNG.uniform(-1, 1, (S, n)), np.tile(J.ravel(), (S, 1))]))
+        zero = ez.solve(problem, data, method, x0=np.zeros(n), iterations=3000).x
+        x0 = BALL.project(RNG.normal(size=n))
+        mu, kappa = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
+        facts = Facts(1.0, mu=mu, kappa=kappa, diameter=np.linalg.norm(x0 - zero), everywhere=True)
         for K in (0, 2, 9):
             run = ez.solve(problem, data, method, x0=x0, iterations=K)
             assert np.linalg.norm(run.x - zero) <= run.method.stability(facts, K).extra / 2 + 1e-11
 
 
 def test_the_zeros_move_by_no_more_than_claimed_and_as_much_on_a_line():
-    (seen,), settled = apart(line(0.8), ez.Extragradient(0.6), ENDS, np.zeros(1), 200)
+    (seen,), settled = apart(LINE, ez.Extragradient(0.6), ENDS, np.zeros(1), 200)
     claim = settled.stability(Facts(2.0, mu=0.8, kappa=0.8, diameter=10.0), 200)
     assert claim.difference(S) == pytest.approx(seen, rel=1e-9)
     assert claim.extra < 1e-9
@@ -295,20 +293,25 @@ def shared(H, G, b, box):
     return ez.Game([cost], [box], shared=(G, b))
 
 
-@pytest.mark.parametrize("K", [0, 4, 40])
-def test_preconditioned_forward_backward_never_exceeds_the_claim(K):
-    root = np.random.default_rng(2).normal(size=(n, n))
-    H, G = root @ root.T / n, np.random.default_rng(3).normal(size=(2, n))
-    facts = Facts(CORNER, theta=1 / np.linalg.norm(H, 2))
-    for b, method in [
+@pytest.mark.parametrize(
+    ("b", "method"),
+    [
         (np.full(2, -0.1), ez.PreconditionedForwardBackward(0.1, 0.4)),
         (np.full(2, 5.0), ez.PreconditionedForwardBackward([np.array(0.15)], [0.1, 0.5])),
-    ]:
-        game = shared(H, G, b, ez.sets.Box(-3.0, 3.0, dim=n))
-        seen, settled = worst(game, method, [np.zeros(n)], K, LOW, HIGH, rounds=2)
-        claim = settled.stability(facts, K)
+    ],
+    ids=["active", "by constraint"],
+)
+def test_preconditioned_forward_backward_never_exceeds_the_claim(b, method):
+    root = np.random.default_rng(2).normal(size=(n, n))
+    H, G = root @ root.T / n, np.random.default_rng(3).normal(size=(2, n))
+    kappa = np.linalg.norm(H, 2)
+    game = shared(H, G, b, ez.sets.Box(-3.0, 3.0, dim=n))
+    for K in (0, 4, 40):
+        seen, settled = worst(game, method, [np.zeros(n)], K, LOW, HIGH)
+        claim = settled.stability(Facts(CORNER, theta=1 / kappa), K)
         assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
         assert claim.q == pytest.approx(np.ones(K + 1))
+        assert settled.stability(Facts(CORNER, mu=0.1, kappa=kappa), K).difference(S) >= claim.difference(S)
 
 
 def test_preconditioned_forward_backward_is_tight_to_a_third_on_a_line():
@@ -332,7 +335,7 @@ class Rotated:
 
 
 ALL = Facts(1.0, mu=0.5, kappa=1.0, theta=0.5, diameter=1.0)
-PLAIN = ez.Inclusion(BOX, affine(np.eye(n)))
+PLAIN = ez.Inclusion(BOX, lambda x, xi: x + xi)
 GAME = shared(np.eye(n), np.ones((1, n)), 1.0, BOX)
 REFUSED = [
     (PLAIN, ez.ForwardBackward(), ALL, "backtracking.*step=γ"),
@@ -348,7 +351,7 @@ REFUSED = [
     (PLAIN, ez.Extragradient(0.1), Facts(1.0, mu=0.0, kappa=1.0, diameter=1.0), "strongly monotone"),
     (PLAIN, ez.Extragradient(0.1), replace(ALL, diameter=np.inf), "unbounded"),
     (PLAIN, ez.Extragradient(1.5), ALL, "γκ reaches 1.5"),
-    (ez.Inclusion(Rotated(), affine(np.eye(n))), ez.Extragradient(0.1), ALL, "another operator"),
+    (ez.Inclusion(Rotated(), lambda x, xi: x + xi), ez.Extragradient(0.1), ALL, "another operator"),
     (GAME, ez.Extragradient(0.1), ALL, "never strongly monotone"),
     (GAME, ez.ForwardBackwardForward(0.1), ALL, "never strongly monotone"),
 ]
@@ -356,20 +359,18 @@ REFUSED = [
 
 @pytest.mark.parametrize(("problem", "method", "facts", "said"), REFUSED)
 def test_what_is_not_known_is_refused_in_a_sentence(problem, method, facts, said):
-    x0 = [np.zeros(n)] if problem is GAME else np.zeros(n)
-    run = ez.solve(problem, ez.Samples(np.zeros((2, n))), method, x0=x0, iterations=0)
+    with jax.enable_x64(True):
+        settled = method.prepared(problem, problem.lifted([np.zeros(n)] if problem is GAME else np.zeros(n)))
     with pytest.raises(Unstable, match=said) as refusal:
-        run.method.stability(facts, 5)
+        settled.stability(facts, 5)
     assert str(refusal.value).endswith(".")
 
 
 def test_a_rotation_has_a_claim_too_where_the_method_is_made_for_it():
-    """Skew Jacobian, forward-backward-forward: q = 1; shared constraints as one affine operator likewise."""
-    J = np.array([[0.0, 1.0], [-1.0, 0.0]])
-    problem = ez.Inclusion(ez.sets.Ball(1.0, dim=2), lambda x, xi: J @ x + xi)
-    low, high = -np.ones(2), np.ones(2)
-    seen, settled = worst(problem, ez.ForwardBackwardForward(0.5), np.zeros(2), 10, low, high)
-    claim = settled.stability(Facts(2 * np.sqrt(2), jacobian=J), 10)
+    """Skew Jacobian, forward-backward-forward: q = 1."""
+    J = SKEW / TURN
+    seen, settled = worst(ez.Inclusion(BALL, affine), ez.ForwardBackwardForward(0.6), np.full(n, 0.2), 10, *corners(J))
+    claim = settled.stability(of_jacobian(J), 10)
     assert claim.q[:-1] == pytest.approx(np.ones(10))
     assert 0 < seen <= claim.difference(S)
 
@@ -383,10 +384,8 @@ def test_a_recursion_that_overflows_is_infinite_and_not_a_warning():
 def test_long_schedules_are_bounded_by_chords():
     """‖I − γJ‖ is convex in γ: between the steps at which it is computed, the claim may only be larger, and hardly."""
     J = JACOBIANS[2]
-    problem = ez.Inclusion(BOX, affine(J))
     method = ez.ForwardBackward(lambda k: 0.05 + 1.5 / (k + 1.0) ** 0.7)
-    run = ez.solve(problem, ez.Samples(np.zeros((2, n))), method, x0=np.zeros(n), iterations=0)
-    q = run.method.stability(of_jacobian(J), 400).q
+    q = method.prepared(PLAIN, np.zeros(n)).stability(of_jacobian(J), 400).q
     exact = [np.linalg.norm(np.eye(n) - (0.05 + 1.5 / (k + 1.0) ** 0.7) * J, 2) for k in range(401)]
     assert (q >= np.array(exact) - 1e-12).all()
     assert (q <= np.array(exact) + 2e-3).all()

@@ -1,4 +1,4 @@
-"""Certificates: how far a solution is from the truth behind the data, with which probability, and on which assumptions."""
+"""Certificates: how far a solution is from the truth behind the data, how surely, and on which assumptions."""
 
 from epszero.certificates._base import Kind as Kind
 from epszero.certificates._base import Leaning as Leaning

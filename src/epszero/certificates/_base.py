@@ -1,7 +1,7 @@
 """`Kind`: a way to certify; `Finding`: what it found; `Leaning`: what that leans on.
 
-A kind is a small frozen dataclass with settings that are fixed before the data are looked at. `examine` gives the set of
-residuals that are still possible with probability 1 − δ, or the reason why nothing can be said.
+A kind is a small frozen dataclass with settings that are fixed before the data are looked at. `examine` gives the set
+of residuals that are still possible with probability 1 − δ, or the reason why nothing can be said.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The curvature and the reach of agents: what turns residuals into savings.
 
-M_i is the own Hessian where it is proved to be constant, exactly; else μI, as a μ-strongly monotone pseudogradient makes
-every own cost μ-strongly convex. A minimisation is a game of one agent.
+M_i is the own Hessian where it is proved to be constant, exactly; else μI, as a μ-strongly monotone pseudogradient
+makes every own cost μ-strongly convex. A minimisation is a game of one agent.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
-from epszero._types import FloatArray
+from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
 from epszero.certificates.case import Case, shape_of
 from epszero.certificates.residuals import Residuals
@@ -34,14 +34,14 @@ class Curvatures:
     """M_i⁻¹ for every agent, and which entries of a flat point are its own."""
 
     places: list[Any]  # of each agent's entries
-    inverse: list[FloatArray] | FloatArray  # M_i⁻¹; or one number 1/μ for all; ∞ where none is known
+    inverse: list[Any] | FloatArray  # M_i⁻¹; or one number 1/μ for all; ∞ where none is known
     because: str
     leans_on: tuple[Leaning, ...]
 
     def lengths(self, e: FloatArray) -> FloatArray:
         """‖M_i^{−½}e_i‖."""
         if isinstance(self.inverse, np.ndarray):
-            return np.array([np.linalg.norm(e[place]) for place in self.places]) * np.sqrt(self.inverse)
+            return np.array([float(np.linalg.norm(e[place])) for place in self.places]) * np.sqrt(self.inverse)
         return np.array([np.sqrt(max(e[p] @ M @ e[p], 0.0)) for p, M in zip(self.places, self.inverse, strict=True)])
 
     @cached_property
@@ -131,8 +131,8 @@ def slack_of(case: Case) -> float:
 
 def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray:
     """max_y ⟨F_i(x), x_i − y⟩ + g_i(x_i) − g_i(y) for every agent, over all F that are possible."""
-    reach = _reach(case)
-    if not np.isfinite(reach).any():
+    far = reach(case, case.x)
+    if not np.isfinite(far).any():
         return np.full(len(known.places), np.inf)
     n = sum(len(place) for place in known.places)
     v = shaped_like(case.x, (residuals.centre - case.z)[:n])
@@ -144,16 +144,16 @@ def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> Floa
     else:
         C = residuals.map
         spread = np.asarray(residuals.through(np.stack([C[place].T @ C[place] for place in known.places])))
-    return gaps + spread * reach
+    return gaps + spread * far
 
 
-def _reach(case: Case) -> FloatArray:
-    """How far an agent's other strategies can be from its own, ∞ where they are unbounded."""
-    key = "boxes", shape_of(case.x)
+def reach(case: Case, x: PyTree) -> FloatArray:
+    """How far an agent's other strategies can be from its own in x, ∞ where they are unbounded."""
+    key = "boxes", shape_of(x)
     remembered = _known.setdefault(case.problem, {})
     if key not in remembered:
-        remembered[key] = case.problem.strategies.each(_box, case.x)
-    squares = jax.tree.map(_farthest, case.x, remembered[key])
+        remembered[key] = case.problem.strategies.each(_box, x)
+    squares = jax.tree.map(_farthest, x, remembered[key])
     if isinstance(case.problem, AggregativeGame):
         leaves = [np.reshape(leaf, (case.problem.agents, -1)).sum(axis=1) for leaf in jax.tree.leaves(squares)]
         return np.sqrt(np.sum(leaves, axis=0))

@@ -1,4 +1,5 @@
-"""`Case`: a solution as certificates see it: x, z, the samples and what is known of the problem; never the method's word.
+"""`Case`: a solution as certificates see it: x, z, the samples and what is known of the problem; never the method's
+word.
 
 Points are flat here: the entries of x, leaf after leaf, then the multipliers of shared constraints.
 """
@@ -17,7 +18,17 @@ from epszero._double import to_numpy
 from epszero._points import inner, stack
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, cannot
-from epszero.constants import Constant, Linear, Provenance, affine_in_features, linear_part, noise_is_additive, worst
+from epszero.constants import (
+    Constant,
+    Linear,
+    Provenance,
+    affine_in_features,
+    collapsed_by_proof,
+    first_rows,
+    linear_part,
+    noise_is_additive,
+    worst,
+)
 from epszero.oracles import Average, Collapsed, OwnData
 from epszero.problems import Problem
 from epszero.problems._views import flat_of
@@ -88,8 +99,17 @@ class Case:
         return linear_part(self.problem, self.data(self.samples), self.x)
 
     def collapsed(self, samples: list[Samples]) -> Collapsed | None:
-        """The oracle through its features."""
-        return self.problem.oracle.collapsed(self.data(samples))
+        """The oracle through its features: as declared, or the samples themselves where it is proved affine in them."""
+        data, oracle = self.data(samples), self.problem.oracle
+        found = oracle.collapsed(data)
+        if found is not None or isinstance(data, OwnData):
+            return found
+        key = "proof", shape_of(first_rows(data)), shape_of(self.point)
+        known = _maps.setdefault(self.problem, {})
+        if known.get(key, True):
+            found = collapsed_by_proof(oracle, data, self.point)
+            known[key] = found is not None
+        return found
 
     def additive(self, collapsed: Collapsed) -> bool:
         """Whether the noise is proved to be additive."""
@@ -125,7 +145,7 @@ class Case:
             known[key] = found
         return found
 
-    # -- constants ---------------------------------------------------------------------------------------------------------
+    # -- constants ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def mu(self) -> Constant | None:

@@ -1,4 +1,4 @@
-"""`Certificate`: what a user receives: the number, what it means, what it leans on, and all it takes to recompute it."""
+"""`Certificate`: what a user receives: the number, what it means and leans on, and all it takes to recompute it."""
 
 import json
 import math

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -22,12 +23,12 @@ NOTHING = Meaning(None, "")
 
 
 @known_arguments
-def certify(solution: Solution, delta: float = 0.05, using: Kind | None = None) -> Certificate:
+def certify(solution: Any, delta: float = 0.05, using: Any = None) -> Certificate:
     """How far is the solution from the truth behind the data, with probability 1 − δ?
 
-    `using`: a kind of certificate, such as `ez.certificates.MeanDeviation()`; by default the one that suits the problem's
-    structure, chosen before the values of the data are looked at. Where nothing can be said, ε = ∞ and `reason` says why.
-    Several kinds tried in turn on the same data need `ez.certificates.Tightest`.
+    `using`: a kind of certificate, such as `ez.certificates.MeanDeviation()`; by default the one that suits the
+    problem's structure, chosen before the values of the data are looked at. Where nothing can be said, ε = ∞ and
+    `reason` says why. Several kinds tried in turn on the same data need `ez.certificates.Tightest`.
     """
     share = checked_delta(delta)
     if not isinstance(solution, Solution):

@@ -13,7 +13,7 @@ def chosen(case: Case) -> tuple[Kind, str]:
     declared = case.problem.declared
     if not case.problem.oracle.uncertain:
         return Known(), "the problem has no samples"
-    if case.problem.oracle.collapsed(case.data(case.samples)) is not None:
+    if case.collapsed(case.samples) is not None:
         return MeanDeviation(), "the oracle is affine in features of ξ, so all samples serve, for any x"
     if case.solution.holdout is not None:
         return HoldOut(), "nothing is known of how the oracle depends on ξ, and samples were kept aside"

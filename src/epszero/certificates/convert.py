@@ -1,4 +1,5 @@
-"""What a set of possible residuals means: distance to the truth, what an agent could save, how much too dear an optimum is.
+"""What a set of possible residuals means: distance to the truth, what an agent could save, how much too dear an optimum
+is.
 
 All of these are suprema over one event, so no further δ is spent. With u = x − x*, ⟨B(x) − B(x*), u⟩ ≤ ⟨e, u⟩ gives
 (THEORY section 4)
@@ -21,6 +22,7 @@ from epszero.certificates._base import Leaning
 from epszero.certificates.agents import Curvatures, curvatures, slack_of, support_savings
 from epszero.certificates.case import Case
 from epszero.certificates.residuals import Residuals
+from epszero.certificates.shared import multiplier_slack
 from epszero.constants import Provenance
 from epszero.problems import AggregativeGame, Game, Minimization
 
@@ -43,36 +45,42 @@ def distance(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
         return Meaning(None, f"{why}: the zero may not be unique (ez.declare(mu=…))" if case.linear is None else why)
     if case.mu.provenance is Provenance.VIOLATED:
         return Meaning(None, f"μ = {case.mu.value:.4g} is declared, but {case.mu.evidence}")
-    if case.problem.coupling is not None:
-        return Meaning(None, "with shared constraints the distance needs a bound on the true multipliers, which is not "
-                       "computed; exploitability is")  # fmt: skip
     leans = (Leaning.on("strong monotonicity μ", case.mu),)
-    plain = min(one.epsilon for one in sets) / case.mu.value
-    if case.linear is None:
-        return Meaning(plain, f"‖e‖/μ with μ = {case.mu.value:.4g}", leans)
-    sharp = min(_s_lemma(case, one) for one in sets)
-    return Meaning(min(plain, sharp), f"S-lemma, affine B with μ = {case.mu.value:.4g}", leans)
+    found = [_distance(case, one, case.mu.value) for one in sets]
+    known = [value for value in found if not isinstance(value, str)]
+    if not known:
+        return Meaning(None, str(found[0]))
+    how = "S-lemma, affine B" if case.linear is not None else "‖e‖/μ"
+    return Meaning(min(known), f"{how} with μ = {case.mu.value:.4g}", leans)
 
 
-def _s_lemma(case: Case, residuals: Residuals) -> float:
-    """min over ν of max over e of (ν/2)‖(νH − I)^{−½}e‖, in the eigenbasis of H."""
+def _distance(case: Case, residuals: Residuals, mu: float) -> float | str:
+    """From one set of residuals; with shared constraints ⟨e_λ, λ − λ*⟩ comes on top."""
+    slack: float | str = 0.0
+    if case.problem.coupling is not None:
+        slack = multiplier_slack(case, residuals)
+    if isinstance(slack, str):
+        return slack
+    plain = (residuals.epsilon + np.sqrt(residuals.epsilon**2 + 4 * mu * slack)) / (2 * mu)
+    return plain if case.linear is None else min(plain, _s_lemma(case, residuals, slack))
+
+
+def _s_lemma(case: Case, residuals: Residuals, slack: float) -> float:
+    """The least over ν of the largest over e of √((ν²/4) eᵀ(νH − I)⁻¹e + ν·slack), in the eigenbasis of H."""
     assert case.linear is not None
     values, vectors = case.linear.spectrum
-    centre = vectors.T @ residuals.centre
-    C = None if residuals.map is None else vectors.T @ residuals.map
+    if residuals.map is None and not residuals.round:
+        return np.inf
+    centre = vectors.T @ residuals.centre[: len(values)]
+    C = None if residuals.map is None else case.linear.rotated(residuals.map)
 
     def bound(log_excess: float) -> float:
         nu = (1 + np.exp(log_excess)) / values[0]
         weight = 1 / (nu * values - 1)
         fixed = np.sqrt(np.sum(weight * centre**2))
-        if C is None:
-            spread = residuals.radii[0] * np.sqrt(weight.max())
-        else:
-            spread = residuals.through((C.T * weight) @ C)
-        return float(nu / 2 * (fixed + spread))
+        spread = residuals.radii[0] * np.sqrt(weight.max()) if C is None else residuals.through((C.T * weight) @ C)
+        return float(np.sqrt((nu / 2 * (fixed + spread)) ** 2 + nu * slack))
 
-    if C is None and not residuals.round:
-        return np.inf
     found: Any = minimize_scalar(bound, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 1e-2})
     return float(found.fun)
 

@@ -1,8 +1,8 @@
 """Samples that depend on each other, with a declared rate of mixing; for oracles that are affine in features.
 
-Claim (β-mixing): keep every a-th sample, m = ⌊s/a⌋ of them; what holds for m independent samples with probability 1 − δ′
-holds for these with probability ≥ 1 − δ′ − (m − 1)β(a). So δ′ = δ − (m − 1)β(a). The gap a, where not given, is the one
-that makes the most of ln(2/δ′)/m, which does not depend on the data.
+Claim (β-mixing): keep every a-th sample, m = ⌊s/a⌋ of them; what holds for m independent samples with probability 1 −
+δ′ holds for these with probability ≥ 1 − δ′ − (m − 1)β(a). So δ′ = δ − (m − 1)β(a). The gap a, where not given, is the
+one that makes the most of ln(2/δ′)/m, which does not depend on the data.
 Claim (φ-mixing): ‖φ̄ − Eφ‖ ≤ R(1 + 2Σφ(k))√(2 ln(2/δ)/s), all samples.
 Assumes a stationary sequence with these rates, which are the user's word, and a bounded support. Source: THEORY 3(d);
 Berbee's coupling, and the martingale of E[Σφ(ξ_j) | ξ_1 … ξ_i] with Pinelis' inequality.
@@ -31,8 +31,8 @@ Rates = Callable[[int], float] | Mapping[int, float] | Sequence[float]
 class Dependent(Kind):
     """Every a-th sample under β-mixing, or all samples under φ-mixing.
 
-    `beta`: β(a), as a function of the gap a, a list β(1), β(2), …, or a dictionary. `phi`: the sum of φ(1), φ(2), …, or a
-    list of them (0 beyond). Exactly one of the two. `gap`: a. `bound`, `support` as in MeanDeviation.
+    `beta`: β(a), as a function of the gap a, a list β(1), β(2), …, or a dictionary. `phi`: the sum of φ(1), φ(2), …, or
+    a list of them (0 beyond). Exactly one of the two. `gap`: a. `bound`, `support` as in MeanDeviation.
     """
 
     beta: Rates | None = None
@@ -83,8 +83,8 @@ class Dependent(Kind):
         left = {gap: delta - (max(s // gap, 1) - 1) * self._rate(gap) for gap in gaps if s // gap >= 1}
         good = {gap: share for gap, share in left.items() if share > 0}
         if not good:
-            cannot(f"the samples depend on each other too long: for no gap is (m − 1)β(gap) below delta = {delta:g}; take more "
-                   "samples")  # fmt: skip
+            cannot(f"the samples depend on each other too long: for no gap is (m − 1)β(gap) below "
+                   f"delta = {delta:g}; take more samples")  # fmt: skip
         best = min(good, key=lambda gap: math.log(2 / good[gap]) / (s // gap))
         return best, good[best]
 

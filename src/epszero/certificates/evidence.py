@@ -76,7 +76,7 @@ class Evidence:
                 f"support of {name}: the range of the {len(rows)} samples", Provenance.ESTIMATED, "read off the data"
             )
         own = self.collapsed is not None and self.collapsed.own
-        support = self.support
+        support: Any = self.support
         if support is None and own and self.collapsed is not None:
             support = self.samples[self.collapsed.sets[place]].support
         if support is None:
@@ -102,8 +102,9 @@ class Evidence:
             return Region.within(R, dim), Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.DECLARED, "ez.declare")
         where = "Samples(values, support=…)" if self.what == "ξ" else "support=… of the certificate"
         also = " or ez.declare(R=…)" if self.collapsed is None else ""
-        cannot(f"nothing is known of the size of the noise: give the support of {self.what} by {where}{also}; or choose "
-               "a bound with declared tails (SubGaussian, MedianOfMeans); or support=\"estimated\", which is heuristic")  # fmt: skip
+        cannot(f"nothing is known of the size of the noise: give the support of {self.what} by {where}{also}; or a "
+               "bound with declared tails (SubGaussian, MedianOfMeans); or support='estimated', which is "
+               "heuristic")  # fmt: skip
 
     def suited(self) -> MeanBound:
         """A bound for this many features, chosen before their values are looked at."""
@@ -136,15 +137,16 @@ def _residuals(evidence: Evidence, sets: list[MeanSet]) -> Residuals:
             return Residuals.ball(case.z + only.centre, float(only.radius))
         identity = np.eye(len(case.z))
         return Residuals(case.z + only.centre, only.radius, np.arange(len(case.z)), identity, identity)
-    centre = case.residual(collapsed.at([one.centre for one in sets]))
+    B = collapsed.at([one.centre for one in sets])
+    centre, additive = case.residual(B), case.additive(collapsed)
     if not sets:
         return Residuals.ball(centre, 0.0)
     C, gram = case.noise_map(collapsed)
     if len(sets) == 1 and not sets[0].is_box:
-        return Residuals(centre, np.atleast_1d(sets[0].radius), None, C, gram)
+        return Residuals(centre, np.atleast_1d(sets[0].radius), None, C, gram, B, additive)
     radii = np.concatenate([np.atleast_1d(one.radius) for one in sets])
     repeats = [1 if one.is_box else len(one.centre) for one in sets for _ in np.atleast_1d(one.radius)]
-    return Residuals(centre, radii, np.repeat(np.arange(len(radii)), repeats), C, gram)
+    return Residuals(centre, radii, np.repeat(np.arange(len(radii)), repeats), C, gram, B, additive)
 
 
 def _structure(evidence: Evidence) -> list[Leaning]:

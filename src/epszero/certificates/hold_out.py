@@ -31,7 +31,7 @@ class HoldOut(Kind):
 
     bound: MeanBound | None = None
     support: Any = None
-    samples: Samples | None = None
+    samples: Any = None
 
     def __post_init__(self) -> None:
         checked_bound(self.bound)

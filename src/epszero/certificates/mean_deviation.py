@@ -1,7 +1,7 @@
 """Sample-mean deviation, for oracles that are affine in features: O(x, ξ) = G(x) + C(x)φ(ξ).
 
-Claim: if U holds E φ(ξ) with probability ≥ 1 − δ, then e ∈ z + G(x) + C(x)U for every x at once. So all samples are used,
-for any algorithm, any number of iterations, any tuning after the fact. Vanishes like 1/√s.
+Claim: if U holds E φ(ξ) with probability ≥ 1 − δ, then e ∈ z + G(x) + C(x)U for every x at once. So all samples are
+used, for any algorithm, any number of iterations, any tuning after the fact. Vanishes like 1/√s.
 Assumes independent samples, the structure (declared: ez.oracles.Additive, Affine, AffineInFeatures), and what the bound
 on the mean assumes: a bounded support of φ(ξ), or declared tails. Source: THEORY 3(b).
 """
@@ -39,6 +39,6 @@ class MeanDeviation(Kind):
     def examine(self, case: Case, delta: float) -> Finding:
         evidence = Evidence(case, case.samples, self.support)
         if evidence.collapsed is None:
-            cannot("the oracle is not known to be affine in features of ξ: wrap it in ez.oracles.Affine or Additive if it "
-                   "is; else keep samples aside (ez.solve(..., holdout=0.3)) and use HoldOut")  # fmt: skip
+            cannot("the oracle is not known to be affine in features of ξ: wrap it in ez.oracles.Affine or Additive if "
+                   "it is; else keep samples aside (ez.solve(..., holdout=0.3)) and use HoldOut")  # fmt: skip
         return examined(evidence, self.bound or evidence.suited(), delta, self.title)

@@ -61,8 +61,8 @@ class Noise:
         if declared.M is not None:
             found.append(Constant(2 * declared.M, Provenance.DECLARED, "2M"))
         if not found:
-            cannot("nothing is known of the size of the noise over the domain: give Samples a support where the noise is "
-                   "additive, else ez.declare(R=…) or ez.declare(M=…)")  # fmt: skip
+            cannot("nothing is known of the size of the noise over the domain: give Samples a support where the noise "
+                   "is additive, else ez.declare(R=…) or ez.declare(M=…)")  # fmt: skip
         return min(found, key=lambda constant: constant.value)
 
     @cached_property
@@ -98,8 +98,8 @@ class Noise:
             return Constant(declared, Provenance.DECLARED, "ez.declare")
         kappa, diameter = self.case.kappa, self.case.diameter
         if kappa is None or diameter is None:
-            cannot("M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is bounded, "
-                   "κ is known and the noise has a bound")  # fmt: skip
+            cannot("M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is "
+                   "bounded, κ is known and the noise has a bound")  # fmt: skip
         average = self.case.problem.oracle.average(self.case.data(self.case.samples), self.case.point)
         here = float(np.linalg.norm(flat_of(evaluated(average, self.case.point))))
         value = here + kappa.value * diameter.value + self.R.value

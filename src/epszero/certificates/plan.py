@@ -1,9 +1,9 @@
 """`plan`: how many samples does it take, or what can so many samples promise, before there are any?
 
-Every kind with a data-free form has a deviation Δ(s) that s samples are sure to give, whatever they are: from the support
-or declared constants. It is inverted for a target on the residual, the distance or an agent's saving, with the empirical
-residual taken as 0 (iterate until it is). Kinds that adapt to the data do better in most cases, never promised: with a
-pilot sample their width is foretold from its variance, which is called heuristic.
+Every kind with a data-free form has a deviation Δ(s) that s samples are sure to give, whatever they are: from the
+support or declared constants. It is inverted for a target on the residual, the distance or an agent's saving, with the
+empirical residual taken as 0 (iterate until it is). Kinds that adapt to the data do better in most cases, never
+promised: with a pilot sample their width is foretold from its variance, which is called heuristic.
 """
 
 import math
@@ -72,8 +72,7 @@ class Plan:
 
     def __str__(self) -> str:
         width = max(len(row.kind) for row in self.rows)
-        shown = [(row.kind, "—" if row.answer is None else f"{row.answer:,.4g}" if row.answer % 1 else f"{int(row.answer):,}",
-                  row.note) for row in self.rows]  # fmt: skip
+        shown = [(row.kind, _number(row.answer), row.note) for row in self.rows]
         return "\n".join(
             [self.question, *(f"  {kind:<{width}}  {answer:>12}  {note}".rstrip() for kind, answer, note in shown)]
         )
@@ -81,14 +80,14 @@ class Plan:
 
 @known_arguments
 def plan(
-    problem: Problem, target: float | None = None, delta: float = 0.05, *,
+    problem: Any, target: float | None = None, delta: float = 0.05, *,
     of: str = "residual", samples: Any = None, size: int | None = None, bounds: list[MeanBound] | None = None,
 ) -> Plan:  # fmt: skip
     """How many samples are needed so that a certificate at level δ is at most `target`? A table, one row per kind.
 
     `of`: what the target speaks of: "residual", "distance", "exploitability" (the largest of an agent) or "cost gap".
-    `size` instead of `target` asks what that many samples can promise. `samples`: a pilot data set with its support, or a
-    set that holds every possible sample; without it declared constants (R, M, kappa, mu) must do. `bounds`: further
+    `size` instead of `target` asks what that many samples can promise. `samples`: a pilot data set with its support, or
+    a set that holds every possible sample; without it declared constants (R, M, kappa, mu) must do. `bounds`: further
     confidence sets for a mean, such as SubGaussian(sigma).
     """
     share = checked_delta(delta)
@@ -232,6 +231,12 @@ class Known:
         if meaning.value is None:
             cannot(meaning.because)
         return float(np.max(meaning.value))
+
+
+def _number(answer: float | None) -> str:
+    if answer is None:
+        return "—"
+    return f"{answer:,.4g}" if answer % 1 else f"{int(answer):,}"
 
 
 def _never(s: int) -> float:

@@ -81,8 +81,8 @@ def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept:
     run = record["run"]
     point, element = _nested(problem, record["point"]), _nested(problem, record["element"])
     return Solution(
-        point=point, element=element, residual=math.nan, iterations=run["iterations"], status=Status(run["status"]), notes=(),
-        trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None, problem=problem, samples=samples,
+        point=point, element=element, residual=math.nan, iterations=run["iterations"], status=Status(run["status"]),
+        notes=(), trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None, problem=problem, samples=samples,
         method=_method(run, problem, point), holdout=kept, fixed_iterations=run["fixed_iterations"],
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept:
 # -- kinds and bounds --------------------------------------------------------------------------------------------------
 
 
-def encoded(value: Any) -> Any:
+def encoded(value: Any) -> Any:  # noqa: PLR0911  (one line per kind of value)
     """A kind, a bound, a set or a setting as plain JSON."""
     if isinstance(value, Samples):
         return None  # the data are in the record by their digest
@@ -164,8 +164,8 @@ def _run(solution: Solution) -> dict[str, Any]:
     sizes = getattr(getattr(solution.method, "steps", None), "sizes", None)
     return {
         "method": type(solution.method).__name__, "description": solution.method.description,
-        "iterations": solution.iterations, "fixed_iterations": solution.fixed_iterations, "status": solution.status.value,
-        "relaxation": getattr(solution.method, "relaxation", None),
+        "iterations": solution.iterations, "fixed_iterations": solution.fixed_iterations,
+        "status": solution.status.value, "relaxation": getattr(solution.method, "relaxation", None),
         "steps": [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(sizes)],
     }  # fmt: skip
 

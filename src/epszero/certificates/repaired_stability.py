@@ -1,8 +1,9 @@
 """The paper's argument with its errors mended: uniform stability of the risk, R in place of 2M, exact q, no ℓ̄.
 
-Claim: with probability ≥ 1 − δ, γ‖e‖ ≤ E ℓ ≤ r̂ + β + (2sβ + γR)√(ln(1/δ)/2s), ℓ(ξ) = γ‖z + O(x, ξ)‖ and r̂ its mean over
-the data; β = (1 + q)d, d the stability of the run (methods/stability.py), q the Lipschitz constant of its last forward
-step. z ∈ A(x) is known, which repairs the last step of Thm 3.4; all K + 1 forward steps count, which repairs Lemma 3.7.
+Claim: with probability ≥ 1 − δ, γ‖e‖ ≤ E ℓ ≤ r̂ + β + (2sβ + γR)√(ln(1/δ)/2s), ℓ(ξ) = γ‖z + O(x, ξ)‖ and r̂ its mean
+over the data; β = (1 + q)d, d the stability of the run (methods/stability.py), q the Lipschitz constant of its last
+forward step. z ∈ A(x) is known, which repairs the last step of Thm 3.4; all K + 1 forward steps count, which repairs
+Lemma 3.7.
 Assumes K fixed iterations of plain forward-backward with a fixed step, and the constants that d leans on.
 Proof: ℓ changes by ‖(Id − γO(·, ξ))x − (Id − γO(·, ξ))x̃‖ + ‖y − ỹ‖ ≤ qd + d with one sample, so E(r − r̂) ≤ β; r − r̂
 changes by at most 2β + γR/s, as ℓ at one output differs by at most γR between two samples; McDiarmid.
@@ -43,5 +44,6 @@ class RepairedStability(Kind):
         known = [
             lean(name, one) for name, one in (("μ", case.mu), ("κ", case.kappa), ("θ", case.theta)) if one is not None
         ]
-        return Finding(Residuals.ball(np.zeros_like(case.z), terms["epsilon"]), f"{self.title}, {steps.because}, {s} samples",
-                       terms, (lean("R", R), *known, INDEPENDENT, run.leaning))  # fmt: skip
+        by = f"{self.title}, {steps.because}, {s} samples"
+        leans_on = (lean("R", R), *known, INDEPENDENT, run.leaning)
+        return Finding(Residuals.ball(np.zeros_like(case.z), terms["epsilon"]), by, terms, leans_on)

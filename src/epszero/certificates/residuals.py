@@ -25,6 +25,8 @@ class Residuals:
     group: Any = None  # (d,): which of the K each entry of v belongs to; None for a single ball
     map: FloatArray | None = None  # C, (n, d); None: the identity, or too large to be written down
     gram: FloatArray | None = None  # CᵀC where there is a C
+    B: Any = None  # the operator at the centre, where the set holds for every x at once
+    additive: bool = False  # C is the same for every x
 
     @staticmethod
     def ball(centre: FloatArray, radius: float) -> "Residuals":

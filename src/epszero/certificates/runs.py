@@ -1,4 +1,4 @@
-"""What stability arguments need of a run: how many iterations, with which steps, both fixed before the data were seen."""
+"""What stability arguments need of a run: how many iterations and which steps, fixed before the data were seen."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,9 +34,8 @@ def check_fixed(case: Case) -> None:
     if len(case.samples) != 1:
         cannot("stability bounds are for one data set that all agents see")
     if not case.solution.fixed_iterations:
-        cannot(
-            "the run stopped at a tolerance, so its length depends on the data: pass iterations=K to ez.solve, and no tol"
-        )
+        cannot("the run stopped at a tolerance, so its length depends on the data: pass iterations=K to ez.solve, "
+               "and no tol")  # fmt: skip
 
 
 def fixed_run(case: Case) -> Run:
@@ -57,12 +56,14 @@ def fixed_run(case: Case) -> Run:
 
 def facts(case: Case, noise: Noise) -> Facts:
     """For a method's description of its stability."""
-    known = {name: None if one is None else one.value for name, one in
-             (("mu", case.mu), ("kappa", case.kappa), ("theta", case.theta), ("diameter", case.diameter))}  # fmt: skip
-    jacobian = None if case.linear is None else case.linear.jacobian
-    diameter = known.pop("diameter")
-    return Facts(R=noise.R.value, **known, jacobian=jacobian, additive=noise.additive,
-                 diameter=np.inf if diameter is None else diameter)  # fmt: skip
+    mu, kappa, theta, diameter = (
+        None if one is None else one.value for one in (case.mu, case.kappa, case.theta, case.diameter)
+    )
+    linear = case.linear
+    return Facts(
+        R=noise.R.value, mu=mu, kappa=kappa, theta=theta, jacobian=None if linear is None else linear.jacobian,
+        additive=noise.additive, diameter=np.inf if diameter is None else diameter, everywhere=linear is not None,
+    )  # fmt: skip
 
 
 def stability(case: Case, noise: Noise) -> Stability:

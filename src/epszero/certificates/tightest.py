@@ -1,7 +1,7 @@
 """The tightest of several certificates.
 
-Claim: each holds with probability ≥ 1 − δ_j, Σδ_j = δ, so all hold together with probability ≥ 1 − δ, and every quantity
-may be taken from whichever bounds it best. Choosing after the fact needs this split of δ. Source: THEORY 3(e).
+Claim: each holds with probability ≥ 1 − δ_j, Σδ_j = δ, so all hold together with probability ≥ 1 − δ, and every
+quantity may be taken from whichever bounds it best. Choosing after the fact needs this split of δ. Source: THEORY 3(e).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from epszero.certificates.case import Case
 class Tightest(Kind):
     """The smallest of several, δ split equally or by `weights`."""
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[Any]
     weights: Any = None
 
     def __post_init__(self) -> None:

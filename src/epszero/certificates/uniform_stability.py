@@ -1,7 +1,7 @@
 """The paper's certificate, exactly as published: uniform stability of the risk (Fabiani & Franci, Thms 3.4, 3.8, 4.5).
 
-Loss ℓ(ξ) = ‖x − γO(x, ξ) − y‖ = γ‖z + O(x, ξ)‖ at the output; r̂ its mean over the data, ℓ̄ its largest value. Claim: with
-probability ≥ 1 − δ the risk E ℓ is at most ε_residual, and ‖e‖ ≤ ε = ε_residual/γ, where
+Loss ℓ(ξ) = ‖x − γO(x, ξ) − y‖ = γ‖z + O(x, ξ)‖ at the output; r̂ its mean over the data, ℓ̄ its largest value. Claim:
+with probability ≥ 1 − δ the risk E ℓ is at most ε_residual, and ‖e‖ ≤ ε = ε_residual/γ, where
     replacement:  ε_residual = r̂ + β + (sβ + ℓ̄)√(2 ln(1/δ)/s)
     removal:      ε_residual = r̂ + 2β + (4sβ + ℓ̄)√(ln(1/δ)/2s)                                           (Lemma 2.4)
     strongly monotone:  β = 2γM(1 + τ)/(s(1 − τ)),  τ = √(1 − γ(2μ − γκ²)),  γ < 2μ/κ²               (Lemmas 3.3, 4.4)
@@ -95,5 +95,5 @@ def _beta(case: Case, run: Run, M: float) -> tuple[float, list[Leaning]]:
     known = ", ".join(
         f"{name} = {one.value:.4g}" for name, one in (("μ", mu), ("κ", kappa), ("θ", theta)) if one is not None
     )
-    cannot(f"the step γ = {run.gamma:.4g} is not below 2μ/κ² or 2θ ({known or 'no constants are known'}): declare constants "
-           "with ez.declare, or take a shorter step")  # fmt: skip
+    cannot(f"the step γ = {run.gamma:.4g} is not below 2μ/κ² or 2θ ({known or 'no constants are known'}): declare "
+           "constants with ez.declare, or take a shorter step")  # fmt: skip

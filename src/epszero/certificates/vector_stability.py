@@ -2,14 +2,15 @@
 
 Claim: with probability ≥ 1 − δ, ‖e − ê‖ ≤ √(σ²/s + L²d²/2) + Ld + (R + Lsd)√(ln(1/δ)/2s) + L‖x − x′‖, where x′ is an
 output that changes by at most d with one of the s samples, L = L_Δ, σ² = sup_x E‖O − B‖² ≤ R²/2.
-  B̂ μ-strongly monotone for all data: x′ = x̂, its exact zero, d = R/(μs) and ‖x − x̂‖ ≤ ‖ê‖/μ. So any algorithm will do,
-  however it was tuned and stopped.
+  B̂ μ-strongly monotone for all data: x′ = x̂, its exact zero, d = R/(μs) and ‖x − x̂‖ ≤ ‖ê‖/μ. So any algorithm will
+  do, however it was tuned and stopped.
   else: x′ = x and d by the method's own recursion (methods/stability.py), for K fixed iterations.
   additive noise: L = 0, and neither matters.
 Assumes independent samples, R on the domain, and L, μ or the method's constants.
-Proof: h = (B̂ − B)(x′) changes by (R + Lsd)/s with one sample, so McDiarmid. For its mean put k_i = O(x^i, ξ_i) − B(x^i)
-with ξ_i exchanged in x^i: h is the mean of the k_i up to Ld; E‖k_i‖² ≤ σ²; and for i ≠ j, as k_i has mean zero in ξ_i,
-E⟨k_i, k_j⟩ = E⟨k_i − E_j k_i, k_j − E_i k_j⟩ ≤ L²d²/2. ‖x̂_D − x̂_D′‖ ≤ ‖(B̂_D − B̂_D′)(x̂_D′)‖/μ. Source: THEORY 3(a).
+Proof: h = (B̂ − B)(x′) changes by (R + Lsd)/s with one sample, so McDiarmid. For its mean put k_i = O(x^i, ξ_i) −
+B(x^i) with ξ_i exchanged in x^i: h is the mean of the k_i up to Ld; E‖k_i‖² ≤ σ²; and for i ≠ j, as k_i has mean zero
+in ξ_i, E⟨k_i, k_j⟩ = E⟨k_i − E_j k_i, k_j − E_i k_j⟩ ≤ L²d²/2. ‖x̂_D − x̂_D′‖ ≤ ‖(B̂_D − B̂_D′)(x̂_D′)‖/μ. Source:
+THEORY 3(a).
 """
 
 import math

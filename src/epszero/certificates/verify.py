@@ -35,11 +35,11 @@ class Verification:
 
 
 @known_arguments
-def verify(certificate_json: Any, problem: Problem, samples: Any = None, fresh: Samples | None = None) -> Verification:
+def verify(certificate_json: Any, problem: Any, samples: Any = None, fresh: Samples | None = None) -> Verification:
     """Recompute ε from the record that `certificate.to_json()` wrote, and compare every claim.
 
-    `samples`: the data given to `ez.solve`, before samples were kept aside. `fresh`: what was passed to HoldOut(samples=…)
-    or streamed into an Anytime certificate.
+    `samples`: the data given to `ez.solve`, before samples were kept aside. `fresh`: what was passed to
+    HoldOut(samples=…) or streamed into an Anytime certificate.
     """
     record = read_record(certificate_json)
     if not isinstance(problem, Problem):

@@ -2,6 +2,8 @@
 
 from epszero.constants.linear import Linear as Linear
 from epszero.constants.linear import affine_in_features as affine_in_features
+from epszero.constants.linear import collapsed_by_proof as collapsed_by_proof
+from epszero.constants.linear import first_rows as first_rows
 from epszero.constants.linear import linear_part as linear_part
 from epszero.constants.linear import noise_is_additive as noise_is_additive
 from epszero.constants.provenance import Constant as Constant

@@ -17,7 +17,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._types import FloatArray, PyTree
-from epszero.oracles import Collapsed, Coupled, Oracle, OwnData
+from epszero.oracles import Average, Collapsed, Coupled, Oracle, OwnData
+from epszero.oracles.affine import OWN_FEATURES, feature_rows
 from epszero.problems import Problem
 from epszero.problems._depends import depends
 
@@ -36,6 +37,13 @@ class Linear:
         """Eigenvalues of the symmetric part of J, in increasing order, and its eigenvectors as columns."""
         values, vectors = np.linalg.eigh((self.jacobian + self.jacobian.T) / 2)
         return values - ROUNDING * np.abs(values).max(initial=0.0), vectors
+
+    def rotated(self, C: FloatArray) -> FloatArray:
+        """The rows of C for strategies, in the basis of the eigenvectors; that of the last C is remembered."""
+        last = self.__dict__.get("last")
+        if last is None or last[0] is not C:
+            self.__dict__["last"] = last = C, self.spectrum[1].T @ C[: len(self.jacobian)]
+        return last[1]
 
     @property
     def mu(self) -> float:
@@ -88,10 +96,31 @@ def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
         return jax.jvp(lambda y: oracle(y, row), (x,), (direction,))[1]
 
     direction = jax.tree.map(jnp.ones_like, x)
-    if depends(lambda both: slope(*both, direction), (x, row)):
+    if depends(lambda both: slope(both[0], both[1], direction), (x, row)):
         return None
     jacobian = eqx.filter_jit(jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
     return Linear(np.asarray(jacobian))
+
+
+class AtMean(Average):
+    """O(x, ξ̄), which is the average of O(x, ξ) where O(x, ·) is affine."""
+
+    oracle: Oracle
+    mean: PyTree
+
+    def __init__(self, oracle: Oracle, mean: PyTree) -> None:
+        self.oracle = oracle
+        self.mean = mean
+
+    def __call__(self, x: PyTree) -> PyTree:
+        return self.oracle(x, self.mean)
+
+
+def collapsed_by_proof(oracle: Oracle, data: PyTree, x: PyTree) -> Collapsed | None:
+    """An undeclared oracle through the samples themselves, where it is proved to be affine in them."""
+    rows, nested = feature_rows(OWN_FEATURES, data)
+    found = Collapsed([rows], lambda means: AtMean(oracle, nested(means[0])), own=True, sets=[0])
+    return found if affine_in_features(found, x) else None
 
 
 def affine_in_features(collapsed: Collapsed, x: PyTree) -> bool:

@@ -1,8 +1,8 @@
 """Tseng's forward-backward-forward: x̄ = J_{ΓA}(x − ΓB̂(x)), x⁺ = x̄ − Γ(B̂(x̄) − B̂(x)).
 
 For B̂ monotone and Lipschitz, cocoercive or not: rotations, zero-sum games, shared constraints. Converges for γ < 1/κ;
-each iteration brings x nearer to every zero, by (1 − γ²κ²)‖x − x̄‖² in squares. B̂ is evaluated at x⁺ too, which may lie
-outside the domain of A: for a B̂ that lives on the domain alone, take extragradient.
+each iteration brings x nearer to every zero, by (1 − γ²κ²)‖x − x̄‖² in squares. B̂ is evaluated at x⁺ too, which may
+lie outside the domain of A: for a B̂ that lives on the domain alone, take extragradient.
 Residual: z = Γ⁻¹(x − x̄) − B̂(x) ∈ A(x̄), and the output is x̄. Cost: two B̂ and one resolvent.
 Source: Tseng, SIAM J. Control Optim. 38 (2000), Thm 3.4; Bauschke & Combettes, Thm 26.17.
 """

@@ -111,11 +111,8 @@ class PreconditionedForwardBackward(Method):
         """In the norm of Φ: q of forward-backward with γ = 1/λ_min(S) and B = (F, 0), c = √γ R; the facts are F's."""
         if self.primal is None or self.dual is None or self.strength is None:
             raise Unstable(SEARCHED)
-        a, g, beta = (
-            1 / float(Steps(self.primal).rows(0).max()),
-            float(self.strength),
-            float(np.asarray(self.dual).max()),
-        )
+        a, beta = 1 / float(Steps(self.primal).rows(0).max()), float(np.asarray(self.dual).max())
+        g = float(self.strength)  # ≥ ‖β^½G‖², so λ_min(S) ≥ a − g
         mu = None if facts.mu is None else min(facts.mu, 0.0)  # (F, 0) is monotone at best
         steps = Measured(Steps(1 / (a - g)), replace(facts, mu=mu, jacobian=None), iterations)
         (q, because), c = steps.forward(), np.sqrt(steps.longest) * facts.R

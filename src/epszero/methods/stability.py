@@ -3,8 +3,9 @@
 If step k is q_k-Lipschitz for every data set, on an invariant set, and the steps of two data sets that differ in one
 sample differ by at most c_k/s at any point, then the outputs after the last step differ by at most
     d ≤ (1/s) Σ_k c_k Π_{j>k} q_j,
-all in one norm; `scale` turns it into the Euclidean one. (T_D(x) − T_{D′}(x̃) = [T_D(x) − T_D(x̃)] + [T_D − T_{D′}](x̃).)
-Methods without a q ≤ 1 that come nearer to the zero x̂_D of their data by a factor ρ a step, from x⁰, have
+all in one norm; `scale` turns it into the Euclidean one. (T_D(x) − T_{D′}(x̃) = [T_D(x) − T_D(x̃)] + [T_D −
+T_{D′}](x̃).) Methods without a q ≤ 1 that come nearer to the zero x̂_D of their data by a factor ρ a step, from x⁰,
+have
     d ≤ R/(μs) + 2ρ^K sup_D ‖x⁰ − x̂_D‖.
 A method describes itself by `stability(facts, iterations)`.
 
@@ -135,10 +136,8 @@ class Measured:
 def _affine(J: FloatArray, steps: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """‖I − M‖, the least eigenvalue of M's symmetric part and ‖M‖, for every row of steps, one per entry of a point."""
     if np.ptp(steps, axis=1).max() > 0:
-        ahead, m, L = np.transpose([_spectral(np.sqrt(row)[:, None] * J * np.sqrt(row)) for row in steps])
-        return ahead, m, L
-    gamma = steps[:, 0]
-    nodes = np.unique(gamma)
+        return tuple(np.transpose([_spectral(np.sqrt(row)[:, None] * J * np.sqrt(row)) for row in steps]))
+    nodes = np.unique(gamma := steps[:, 0])
     if len(nodes) > NODES:
         nodes = np.union1d(nodes[:: len(nodes) // NODES], np.linspace(nodes[0], nodes[-1], NODES))
     ahead = np.interp(gamma, nodes, [_spectral(node * J)[0] for node in nodes])

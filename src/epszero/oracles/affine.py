@@ -1,7 +1,7 @@
 """O(x, ξ) = G(x) + C(x)φ(ξ): the sample average needs the samples only through the mean of φ.
 
-B̂(x) = G(x) + C(x)φ̄ exactly, so φ̄ is computed once and an iteration's cost does not depend on s. Additive noise is the
-case C = identity; a random quadratic is affine in its coefficients. The same structure is what the strongest
+B̂(x) = G(x) + C(x)φ̄ exactly, so φ̄ is computed once and an iteration's cost does not depend on s. Additive noise is
+the case C = identity; a random quadratic is affine in its coefficients. The same structure is what the strongest
 certificates lean on (THEORY 3b).
 """
 
@@ -100,7 +100,7 @@ def feature_mean(features: Opaque, data: PyTree) -> PyTree:
 
 def is_own(features: Opaque) -> bool:
     """Whether φ(ξ) = ξ."""
-    return features.function is _own_features
+    return features == OWN_FEATURES
 
 
 def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[Any], PyTree]]:
@@ -155,8 +155,12 @@ def _own_features(_: PyTree, xi: PyTree) -> PyTree:
     return xi
 
 
+OWN_FEATURES = Opaque(_own_features)
+"""φ(ξ) = ξ."""
+
+
 def _features(phi: Callable[..., Any] | None) -> Opaque:
-    return Opaque(_own_features) if phi is None else _features_of(Opaque(phi))
+    return OWN_FEATURES if phi is None else _features_of(Opaque(phi))
 
 
 @functools.lru_cache(maxsize=256)

@@ -56,7 +56,7 @@ class History:
 
 
 def holds(leaves: tuple[FloatArray, ...], others: tuple[FloatArray, ...]) -> bool:
-    """Whether all of the other rows are among these, in values that are too many and too different to be so by chance."""
+    """Whether all of the other rows are among these, and are too many and too different to be so by chance."""
     mine, theirs = (np.concatenate([leaf.reshape(len(leaf), -1) for leaf in one], axis=1) for one in (leaves, others))
     if mine.shape[1] != theirs.shape[1] or len(theirs) < TELLING:
         return False

@@ -123,7 +123,7 @@ class Samples:
         return text.hexdigest()
 
     @known_arguments
-    def followed_by(self, more: "Samples") -> "Samples":
+    def followed_by(self, more: Any) -> "Samples":
         """These samples, then more of the same kind. A support must hold the new ones too."""
         if not isinstance(more, Samples):
             refuse("more", f"must be ez.Samples, but it is a {type(more).__name__}", "Wrap the data in ez.Samples")

@@ -113,7 +113,7 @@ def _bounds(
 
 
 def fenchel_gaps(problem: Problem, x: PyTree, v: PyTree) -> FloatArray:
-    """g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ = max_y ⟨v_i, x_i − y⟩ + g_i(x_i) − g_i(y) for each agent, or for x as a whole."""
+    """g_i(x_i) + g_i*(−v_i) + ⟨v_i, x_i⟩ = max_y ⟨v_i, x_i − y⟩ + g_i(x_i) − g_i(y) for each agent or all."""
     gaps = problem.strategies.each(_gap, x, v)
     if isinstance(problem, AggregativeGame):
         leaves = [np.reshape(gap, (problem.agents, -1)).sum(axis=1) for gap in jax.tree.leaves(gaps)]

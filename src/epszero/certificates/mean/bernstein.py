@@ -1,8 +1,8 @@
 """Bernstein with an upper bound on the variance, itself from the data.
 
-Claim: ‖X̄ − μ‖ ≤ (1/m)(L b/3 + √(L²b²/9 + 2L m σ̄²)) with probability ≥ 1 − δ; L = ln(2/δ₁), b ≥ ‖X − μ‖ (the diameter R
-will do), σ̄² an upper (1 − δ₂)-bound on E‖X − μ‖², δ₁ + δ₂ = δ. Assumes independent samples in a region of diameter R.
-σ̄²: ½‖X_{2j−1} − X_{2j}‖² ∈ [0, R²/2] has mean E‖X − μ‖²; its upper bound is by betting.
+Claim: ‖X̄ − μ‖ ≤ (1/m)(L b/3 + √(L²b²/9 + 2L m σ̄²)) with probability ≥ 1 − δ; L = ln(2/δ₁), b ≥ ‖X − μ‖ (the diameter
+R will do), σ̄² an upper (1 − δ₂)-bound on E‖X − μ‖², δ₁ + δ₂ = δ. Assumes independent samples in a region of diameter
+R. σ̄²: ½‖X_{2j−1} − X_{2j}‖² ∈ [0, R²/2] has mean E‖X − μ‖²; its upper bound is by betting.
 Source: Pinelis (1994), Thm 3.3 and Cor. 3.2 in a Hilbert space; THEORY section 3. A declared variance goes with δ₂ = 0.
 """
 

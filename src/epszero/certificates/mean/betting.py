@@ -5,8 +5,8 @@ predictable 0 ≤ l_i ≤ 0.95 holds the mean with probability ≥ 1 − δ, at 
 samples in a box. The products are convex in v, so the set is an interval; Σ l_i x_i/Σ l_i always lies in it. Its width
 follows the variance, and for skewed and rare outcomes it is the shortest there is.
 `upper_mean` is the one-sided form: the largest v with Π(1 + l_i(v − x_i)) < 1/δ.
-Source: Waudby-Smith & Ramdas, Estimating means of bounded random variables by betting (JRSS B, 2024), Thm 3; the bets l_i
-are those of empirical_bernstein.py. Ends are found by bisection and rounded outward.
+Source: Waudby-Smith & Ramdas, Estimating means of bounded random variables by betting (JRSS B, 2024), Thm 3; the bets
+l_i are those of empirical_bernstein.py. Ends are found by bisection and rounded outward.
 """
 
 import math
@@ -89,7 +89,7 @@ def _log_wealth(bets: FloatArray, gain: FloatArray) -> FloatArray:
 def _end(
     inside: FloatArray, limit: float, log_wealth: Callable[[FloatArray], FloatArray], log_odds: float
 ) -> FloatArray:
-    """Where wealth reaches the odds between a point inside and 0 or 1: never short of it, and never beyond the limit."""
+    """Where wealth reaches the odds, between a point inside and 0 or 1: never short of it."""
     outside = np.full_like(inside, limit)
     all_inside = log_wealth(outside) < log_odds
     for _ in range(HALVINGS):

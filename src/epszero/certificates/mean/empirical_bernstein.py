@@ -1,6 +1,7 @@
 """Empirical Bernstein for vectors, in any dimension: the radius follows the variance in the data, not the support.
 
-Claim: for predictable centres μ̂_{i−1}, c_i ≥ ‖X_i − μ̂_{i−1}‖ and weights w_i with c_i w_i < 1, with probability ≥ 1 − δ
+Claim: for predictable centres μ̂_{i−1}, c_i ≥ ‖X_i − μ̂_{i−1}‖ and weights w_i with c_i w_i < 1, with probability ≥ 1 −
+δ
     ‖Σ w_i(X_i − μ)‖ ≤ ln(2/δ) + Σ ψ(c_i w_i)‖X_i − μ̂_{i−1}‖²/c_i²,   ψ(λ) = −ln(1 − λ) − λ,
 for all sample sizes at once. Divided by Σw_i it is a ball about the weighted mean. Assumes independent samples in a
 bounded region. Its radius tends to √(2 ln(2/δ)/m) times the standard deviation.
@@ -9,10 +10,11 @@ Source: in dimension one Howard et al. (2021), Waudby-Smith & Ramdas (2024). In 
 A = ‖a‖ ≤ r = cw < 1, b = E a, S′ = S − b with s = ‖S′‖, u = S′/s, q = tanh s ⟨u, a⟩ ∈ [−A, A]. As in hoeffding.py,
     cosh‖S′ + a‖ ≤ cosh s (cosh A + q sinh A/A) ≤ cosh s (1 + q) e^{ψ(A)},
 since (cosh A + q sinh A/A)/(1 + q) decreases in q and is e^{−A}/(1 − A) = e^{ψ(A)} at q = −A. ψ(A)/A² increases, so
-E cosh‖S + a − b‖ e^{−ψ(r)A²/r²} ≤ cosh s + sinh s ⟨u, b⟩ ≤ cosh‖S′ + b‖ = cosh‖S‖ by convexity. Then Ville, cosh y ≥ e^y/2.
+E cosh‖S + a − b‖ e^{−ψ(r)A²/r²} ≤ cosh s + sinh s ⟨u, b⟩ ≤ cosh‖S′ + b‖ = cosh‖S‖ by convexity. Then Ville, cosh y ≥
+e^y/2.
 
-The weights minimise the radius that the variance v̂ seen so far promises: λ = cw solves λψ′(λ) − ψ(λ) = c² ln(2/δ)/(m v̂);
-`anytime` puts i ln(1 + i) for m, which serves all sample sizes alike. Any weights are valid, these are short.
+The weights minimise the radius that the variance v̂ seen so far promises: λ = cw solves λψ′(λ) − ψ(λ) = c² ln(2/δ)/(m
+v̂); `anytime` puts i ln(1 + i) for m, which serves all sample sizes alike. Any weights are valid, these are short.
 """
 
 import math

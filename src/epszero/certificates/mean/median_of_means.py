@@ -1,13 +1,13 @@
 """Unbounded noise with a declared variance: the geometric median of the means of k blocks.
 
 Claim: ‖Z − μ‖ ≤ C_α σ/√(n p) with probability ≥ 1 − δ. Assumes independent samples with E‖X − μ‖² ≤ σ², σ declared.
-Blocks have n = ⌊m/k⌋ samples, so by Chebyshev each mean is farther than r = σ/√(n p) from μ with probability ≤ p. If the
-geometric median Z of the k means is farther than C_α r from μ, at least αk of them are farther than r, where
+Blocks have n = ⌊m/k⌋ samples, so by Chebyshev each mean is farther than r = σ/√(n p) from μ with probability ≤ p. If
+the geometric median Z of the k means is farther than C_α r from μ, at least αk of them are farther than r, where
 C_α = (1 − α)/√(1 − 2α); that has probability P(Bin(k, p) ≥ αk), and p is the largest that makes it δ. In dimension one
 the median does with α = ½ and C = 1. α and k are the best for m, δ: they do not depend on the data.
-Source: Minsker, Geometric median and robust estimation in Banach spaces (Bernoulli 2015), Lemma 2.1; the binomial tail is
-taken exactly. The median is computed by Weiszfeld's iteration until the mean η of the unit vectors towards the points is
-short; the lemma's proof then gives C = (1 − α)/√((1 − α)² − (α + η)²), which is used.
+Source: Minsker, Geometric median and robust estimation in Banach spaces (Bernoulli 2015), Lemma 2.1; the binomial tail
+is taken exactly. The median is computed by Weiszfeld's iteration until the mean η of the unit vectors towards the
+points is short; the lemma's proof then gives C = (1 − α)/√((1 − α)² − (α + η)²), which is used.
 """
 
 import functools

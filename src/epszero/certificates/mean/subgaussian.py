@@ -1,7 +1,7 @@
 """Unbounded noise with declared sub-Gaussian tails: ‖X̄ − μ‖ ≤ σ√((d + 2√(d t) + 2t)/m), t = ln(1/δ).
 
-Claim: with probability ≥ 1 − δ. Assumes independent samples with E exp⟨v, X − μ⟩ ≤ exp(σ²‖v‖²/2) for every v, σ declared.
-In dimension one σ√(2 ln(2/δ)/m) holds too; the smaller of the two is taken, before any data are seen.
+Claim: with probability ≥ 1 − δ. Assumes independent samples with E exp⟨v, X − μ⟩ ≤ exp(σ²‖v‖²/2) for every v, σ
+declared. In dimension one σ√(2 ln(2/δ)/m) holds too; the smaller of the two is taken, before any data are seen.
 Source: Hsu, Kakade & Zhang, A tail inequality for quadratic forms of subgaussian random vectors (2012), Thm 1, for X̄,
 which is sub-Gaussian with σ/√m.
 """
