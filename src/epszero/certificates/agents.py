@@ -14,8 +14,8 @@ import numpy as np
 
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
-from epszero.certificates.case import Case, shape_of
-from epszero.certificates.residuals import Residuals
+from epszero.certificates.case import Case, remembered, shape_of
+from epszero.certificates.residuals import Gram, Residuals
 from epszero.constants import Provenance
 from epszero.oracles import PrimalDual
 from epszero.problems import AggregativeGame, Game, Problem
@@ -38,8 +38,23 @@ class Curvatures:
     because: str
     leans_on: tuple[Leaning, ...]
 
+    @cached_property
+    def stacked(self) -> tuple[Any, Any] | None:
+        """Places and inverses as arrays, where all agents have strategies of one size."""
+        alike = len({len(place) for place in self.places}) == 1
+        return (np.stack(self.places), self.inverse_stack) if alike else None
+
+    @cached_property
+    def inverse_stack(self) -> Any:
+        """M_i⁻¹ along a leading axis, or the one number."""
+        return self.inverse if isinstance(self.inverse, np.ndarray) else np.stack(self.inverse)
+
     def lengths(self, e: FloatArray) -> FloatArray:
         """‖M_i^{−½}e_i‖."""
+        if self.stacked is not None:
+            own = e[self.stacked[0]]
+            bent = own * self.stacked[1] if self.stacked[1].ndim == 0 else np.einsum("iab,ib->ia", self.stacked[1], own)
+            return np.sqrt(np.maximum(np.sum(own * bent, axis=1), 0.0))
         if isinstance(self.inverse, np.ndarray):
             return np.array([float(np.linalg.norm(e[place])) for place in self.places]) * np.sqrt(self.inverse)
         return np.array([np.sqrt(max(e[p] @ M @ e[p], 0.0)) for p, M in zip(self.places, self.inverse, strict=True)])
@@ -51,25 +66,22 @@ class Curvatures:
             return np.full(len(self.places), float(np.sqrt(self.inverse)))
         return np.array([np.sqrt(np.linalg.norm(M, 2)) for M in self.inverse])
 
-    def spreads(self, residuals: Residuals) -> FloatArray:
-        """sup ‖M_i^{−½}C_i v‖."""
-        return np.asarray(residuals.through(self._grams(residuals.map)))
+    def grams(self, case: Case, C: Any) -> Gram:
+        """C_iᵀM_i⁻¹C_i of every agent."""
+        return remembered(case.problem, "curvature", C, self._grams)
 
-    def spread_of_all(self, residuals: Residuals) -> Any:
-        """sup √(Σ ‖M_i^{−½}C_i v‖²)."""
-        return residuals.through(np.sum(self._grams(residuals.map), axis=0))
+    def gram_of_all(self, case: Case, C: Any) -> Gram:
+        """Σ C_iᵀM_i⁻¹C_i."""
+        return remembered(case.problem, "all curvatures", C, lambda C: np.sum(self.grams(case, C).K, axis=0))
 
-    def _grams(self, C: Any) -> FloatArray:
-        """C_iᵀM_i⁻¹C_i; those of the last C are remembered."""
-        last = getattr(self, "_last", None)
-        if last is not None and last[0] is C:
-            return last[1]
+    def plain_grams(self, case: Case, C: Any) -> Gram:
+        """C_iᵀC_i of every agent."""
+        return remembered(case.problem, "agents", C, lambda C: np.stack([C[p].T @ C[p] for p in self.places]))
+
+    def _grams(self, C: FloatArray) -> FloatArray:
         if isinstance(self.inverse, np.ndarray):
-            found = np.stack([float(self.inverse) * C[place].T @ C[place] for place in self.places])
-        else:
-            found = np.stack([C[p].T @ M @ C[p] for p, M in zip(self.places, self.inverse, strict=True)])
-        self._last = C, found
-        return found
+            return np.stack([float(self.inverse) * C[place].T @ C[place] for place in self.places])
+        return np.stack([C[p].T @ M @ C[p] for p, M in zip(self.places, self.inverse, strict=True)])
 
 
 def curvatures(case: Case) -> Curvatures | str:
@@ -142,18 +154,17 @@ def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> Floa
     elif residuals.map is None:
         return np.full(len(gaps), np.inf)
     else:
-        C = residuals.map
-        spread = np.asarray(residuals.through(np.stack([C[place].T @ C[place] for place in known.places])))
+        spread = np.asarray(residuals.through(known.plain_grams(case, residuals.map)))
     return gaps + spread * far
 
 
 def reach(case: Case, x: PyTree) -> FloatArray:
     """How far an agent's other strategies can be from its own in x, ∞ where they are unbounded."""
     key = "boxes", shape_of(x)
-    remembered = _known.setdefault(case.problem, {})
-    if key not in remembered:
-        remembered[key] = case.problem.strategies.each(_box, x)
-    squares = jax.tree.map(_farthest, x, remembered[key])
+    boxes = _known.setdefault(case.problem, {})
+    if key not in boxes:
+        boxes[key] = case.problem.strategies.each(_box, x)
+    squares = jax.tree.map(_farthest, x, boxes[key])
     if isinstance(case.problem, AggregativeGame):
         leaves = [np.reshape(leaf, (case.problem.agents, -1)).sum(axis=1) for leaf in jax.tree.leaves(squares)]
         return np.sqrt(np.sum(leaves, axis=0))

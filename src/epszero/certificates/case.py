@@ -18,6 +18,7 @@ from epszero._double import to_numpy
 from epszero._points import inner, stack
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, cannot
+from epszero.certificates.residuals import Gram
 from epszero.constants import (
     Constant,
     Linear,
@@ -126,7 +127,7 @@ class Case:
             known[key] = proof(collapsed, self.point)
         return known[key]
 
-    def noise_map(self, collapsed: Collapsed) -> tuple[FloatArray | None, FloatArray]:
+    def noise_map(self, collapsed: Collapsed) -> tuple[FloatArray | None, Gram]:
         """C at x, where it can be written down, and CᵀC; remembered where C does not depend on x."""
         sizes = tuple(rows.shape[1] for rows in collapsed.features)
         constant = self.additive(collapsed)
@@ -138,12 +139,17 @@ class Case:
         if sum(sizes) * len(self.z) <= WRITTEN:
             columns = to_numpy(_columns(average, tangents, self.point))
             C = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(columns)], axis=1).T
-            found = C, C.T @ C
+            found = C, Gram(C.T @ C)
         else:
-            found = None, np.asarray(_gram(average, tangents, self.point))
+            found = None, Gram(np.asarray(_gram(average, tangents, self.point)))
         if constant:
             known[key] = found
         return found
+
+    def seen_through(self, C: FloatArray) -> Gram:
+        """Cᵀ(νH − I)⁻¹C for the S-lemma's ν; those of the last C are remembered."""
+        assert self.linear is not None
+        return remembered(self.problem, "S-lemma", C, self.linear.seen_through)
 
     # -- constants ----------------------------------------------------------------------------------------------------
 
@@ -200,6 +206,15 @@ def lean(name: str, constant: Constant) -> Leaning:
     if constant.provenance is Provenance.VIOLATED:
         cannot(f"{name} = {constant.value:.4g} is declared, but {constant.evidence}: correct the declaration", leaning)
     return leaning
+
+
+def remembered(problem: Problem, name: str, C: FloatArray, gram: Callable[[FloatArray], FloatArray]) -> Gram:
+    """The Gram matrices that belong to C, computed again only for another C."""
+    known = _maps.setdefault(problem, {})
+    last = known.get(name)
+    if last is None or last[0] is not C:
+        known[name] = last = C, Gram(gram(C))
+    return last[1]
 
 
 @eqx.filter_jit

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from epszero._types import FloatArray
 from epszero.certificates._base import Leaning
@@ -66,23 +65,18 @@ def _distance(case: Case, residuals: Residuals, mu: float) -> float | str:
 
 
 def _s_lemma(case: Case, residuals: Residuals, slack: float) -> float:
-    """The least over ν of the largest over e of √((ν²/4) eᵀ(νH − I)⁻¹e + ν·slack), in the eigenbasis of H."""
+    """The least over ν of the largest over e of √((ν²/4) eᵀ(νH − I)⁻¹e + ν·slack). Every ν is valid; many are tried."""
     assert case.linear is not None
-    values, vectors = case.linear.spectrum
     if residuals.map is None and not residuals.round:
         return np.inf
-    centre = vectors.T @ residuals.centre[: len(values)]
-    C = None if residuals.map is None else case.linear.rotated(residuals.map)
-
-    def bound(log_excess: float) -> float:
-        nu = (1 + np.exp(log_excess)) / values[0]
-        weight = 1 / (nu * values - 1)
-        fixed = np.sqrt(np.sum(weight * centre**2))
-        spread = residuals.radii[0] * np.sqrt(weight.max()) if C is None else residuals.through((C.T * weight) @ C)
-        return float(np.sqrt((nu / 2 * (fixed + spread)) ** 2 + nu * slack))
-
-    found: Any = minimize_scalar(bound, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 1e-2})
-    return float(found.fun)
+    nu, weight = case.linear.multipliers
+    centre = case.linear.spectrum[1].T @ residuals.centre[: len(case.linear.jacobian)]
+    fixed = np.sqrt(weight @ centre**2)
+    if residuals.map is None:
+        spread = residuals.radii[0] * np.sqrt(weight.max(axis=1))
+    else:
+        spread = residuals.through(case.seen_through(residuals.map))
+    return float(np.min(np.sqrt((nu / 2 * (fixed + spread)) ** 2 + nu * slack)))
 
 
 def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Meaning, Meaning]:
@@ -106,10 +100,10 @@ def cost_gap(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
 
 def _savings(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tuple[Meaning, Meaning]:
     slack = slack_of(case)
-    by_curvature = np.min([_by_curvature(known, one) for one in sets], axis=0) + slack
+    by_curvature = np.min([_by_curvature(case, known, one) for one in sets], axis=0) + slack
     by_support = np.min([support_savings(case, known, one) for one in sets], axis=0) + slack
     each = np.maximum(np.minimum(by_curvature, by_support), 0.0)
-    together = min(float(np.sum(each)), min(_together(known, one) for one in sets) + slack * len(each))
+    together = min(float(np.sum(each)), min(_together(case, known, one) for one in sets) + slack * len(each))
     curved = by_curvature <= by_support
     why = (
         known.because
@@ -124,7 +118,7 @@ def _savings(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tupl
     return Meaning(each, why, known.leans_on), Meaning(together, why, known.leans_on)
 
 
-def _by_curvature(known: Curvatures, residuals: Residuals) -> FloatArray:
+def _by_curvature(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray:
     """½ sup ‖M_i^{−½}e_i‖² for every agent."""
     fixed = known.lengths(residuals.centre)
     if residuals.round:
@@ -132,14 +126,17 @@ def _by_curvature(known: Curvatures, residuals: Residuals) -> FloatArray:
     elif residuals.map is None:
         return np.full(len(fixed), np.inf)
     else:
-        spread = known.spreads(residuals)
+        spread = np.asarray(residuals.through(known.grams(case, residuals.map)))
     return (fixed + spread) ** 2 / 2
 
 
-def _together(known: Curvatures, residuals: Residuals) -> float:
+def _together(case: Case, known: Curvatures, residuals: Residuals) -> float:
     """½ sup Σ ‖M_i^{−½}e_i‖², for one e that all agents face."""
     if residuals.map is None and not residuals.round:
         return np.inf
     fixed = float(np.linalg.norm(known.lengths(residuals.centre)))
-    spread = residuals.radii[0] * known.steepest.max() if residuals.round else float(known.spread_of_all(residuals))
+    if residuals.round:
+        spread = float(residuals.radii[0] * known.steepest.max())
+    else:
+        spread = float(residuals.through(known.gram_of_all(case, residuals.map)))
     return float((fixed + spread) ** 2 / 2)

@@ -17,7 +17,7 @@ from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import INDEPENDENT, Finding, Leaning, cannot
 from epszero.certificates.case import Case
 from epszero.certificates.mean import Betting, EmpiricalBernstein, MeanBound, MeanSet, Region
-from epszero.certificates.residuals import Residuals
+from epszero.certificates.residuals import Gram, Residuals
 from epszero.constants import Provenance
 from epszero.oracles import Collapsed, Oracle
 from epszero.samples import Samples
@@ -136,7 +136,7 @@ def _residuals(evidence: Evidence, sets: list[MeanSet]) -> Residuals:
         if not only.is_box:
             return Residuals.ball(case.z + only.centre, float(only.radius))
         identity = np.eye(len(case.z))
-        return Residuals(case.z + only.centre, only.radius, np.arange(len(case.z)), identity, identity)
+        return Residuals(case.z + only.centre, only.radius, np.arange(len(case.z)), identity, Gram(identity))
     B = collapsed.at([one.centre for one in sets])
     centre, additive = case.residual(B), case.additive(collapsed)
     if not sets:

@@ -54,7 +54,7 @@ class Noise:
             _, gram = self.case.noise_map(collapsed)
             value = largest(gram, np.array([region.diameter]))
             if region.lower is not None and region.upper is not None:
-                value = min(value, largest(gram, region.upper - region.lower, np.arange(len(gram))))
+                value = min(value, largest(gram, region.upper - region.lower, np.arange(len(region.lower))))
             found.append(Constant(float(value), provenance, "from the support, as the noise is additive"))
         if declared.R is not None:
             found.append(Constant(declared.R, Provenance.DECLARED, "ez.declare"))

@@ -7,6 +7,7 @@ not known in closed form it is replaced by something larger, never by something 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,18 @@ import numpy as np
 from epszero._types import FloatArray
 
 MANY_GROUPS = 200  # beyond which the norms of all pairs of blocks are not computed
+
+
+@dataclass(eq=False)
+class Gram:
+    """K = (TC)ᵀ(TC) for a linear T, or a stack of such matrices; its largest eigenvalue is computed once."""
+
+    K: FloatArray
+
+    @cached_property
+    def top(self) -> Any:
+        """The largest eigenvalue, rounded up."""
+        return _top(self.K)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +37,7 @@ class Residuals:
     radii: FloatArray  # (K,)
     group: Any = None  # (d,): which of the K each entry of v belongs to; None for a single ball
     map: FloatArray | None = None  # C, (n, d); None: the identity, or too large to be written down
-    gram: FloatArray | None = None  # CᵀC where there is a C
+    gram: Gram | None = None  # CᵀC where there is a C
     B: Any = None  # the operator at the centre, where the set holds for every x at once
     additive: bool = False  # C is the same for every x
 
@@ -42,8 +55,8 @@ class Residuals:
         """sup ‖Cv‖."""
         return float(self.radii[0]) if self.gram is None else float(self.through(self.gram))
 
-    def through(self, gram: FloatArray) -> Any:
-        """sup √(vᵀKv) for K = (TC)ᵀ(TC), or for a stack of such K."""
+    def through(self, gram: Gram) -> Any:
+        """sup ‖TCv‖ = sup √(vᵀKv), for each K of the stack."""
         return largest(gram, self.radii, self.group)
 
     @property
@@ -52,14 +65,14 @@ class Residuals:
         return self.gram is None
 
 
-def largest(K: FloatArray, radii: FloatArray, group: Any = None) -> Any:
+def largest(gram: Gram, radii: FloatArray, group: Any = None) -> Any:
     """At least max √(vᵀKv) over ‖v_k‖ ≤ r_k, K positive semidefinite: exact for one group and for orthogonal ones.
 
     vᵀKv = Σ v_kᵀK_kl v_l ≤ Σ r_k r_l‖K_kl‖; and with v = Dw, ‖w‖² ≤ the number of groups, ≤ that number times ‖DKD‖.
     """
     if group is None:
-        return radii[0] * np.sqrt(_top(K))
-    D = radii[group]
+        return radii[0] * np.sqrt(gram.top)
+    K, D = gram.K, radii[group]
     by_norm = len(radii) * _top(K * np.outer(D, D))
     if len(radii) == K.shape[-1]:
         return np.sqrt(np.minimum(np.einsum("...ij,i,j->...", np.abs(K), D, D), by_norm))
@@ -76,5 +89,4 @@ def largest(K: FloatArray, radii: FloatArray, group: Any = None) -> Any:
 
 
 def _top(K: FloatArray) -> Any:
-    """The largest eigenvalue, rounded up."""
     return np.maximum(np.linalg.eigvalsh(K)[..., -1], 0.0) * (1 + 1e-12) if K.shape[-1] else np.zeros(K.shape[:-2])

@@ -3,7 +3,7 @@
 With a Slater point x̃, h(x̃) ≤ −η < 0: testing the true equilibrium with x̃, by monotonicity,
     η Σλ* ≤ −λ*ᵀh(x̃) ≤ ⟨F(x*), x̃ − x*⟩ ≤ ⟨F(x̃), x̃ − x*⟩ ≤ max_y ⟨F(x̃), x̃ − y⟩,
 the maximum over the strategies y and over every F that the data leave possible. x̃ is found by Clarabel, then
-checked: any point that passes will do. For affine constraints, bounded strategies and additive noise. (THEORY section 4.)
+checked: any point that passes will do. Affine constraints, bounded strategies, additive noise only. (THEORY section 4)
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from epszero._double import to_numpy
 from epszero._types import PyTree
 from epszero.certificates.agents import reach
 from epszero.certificates.case import Case, evaluated
-from epszero.certificates.residuals import Residuals
+from epszero.certificates.residuals import Gram, Residuals
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems._views import flat_of, shaped_like
 from epszero.problems.feasible import product_form
@@ -44,7 +44,7 @@ def multiplier_slack(case: Case, residuals: Residuals) -> float | str:
     F = to_numpy(evaluated(residuals.B.base, x))
     most = float(np.sum(np.maximum(fenchel_gaps(case.problem, x, F), 0.0)))
     C = residuals.map[:n]
-    most += float(residuals.through(C.T @ C)) * float(np.linalg.norm(reach(case, x)))
+    most += float(residuals.through(Gram(C.T @ C))) * float(np.linalg.norm(reach(case, x)))
     if not np.isfinite(most):
         return NEEDS + "the strategies are unbounded"
     return off * (float(np.linalg.norm(point.multipliers)) + most / eta)

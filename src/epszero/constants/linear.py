@@ -38,12 +38,17 @@ class Linear:
         values, vectors = np.linalg.eigh((self.jacobian + self.jacobian.T) / 2)
         return values - ROUNDING * np.abs(values).max(initial=0.0), vectors
 
-    def rotated(self, C: FloatArray) -> FloatArray:
-        """The rows of C for strategies, in the basis of the eigenvectors; that of the last C is remembered."""
-        last = self.__dict__.get("last")
-        if last is None or last[0] is not C:
-            self.__dict__["last"] = last = C, self.spectrum[1].T @ C[: len(self.jacobian)]
-        return last[1]
+    @cached_property
+    def multipliers(self) -> tuple[FloatArray, FloatArray]:
+        """Some ν > 1/μ, and for each the eigenvalues of (νH − I)⁻¹: what the S-lemma is tried with."""
+        values = self.spectrum[0]
+        nu = (1 + np.exp(np.linspace(-8.0, 8.0, 81))) / values[0]
+        return nu, 1 / (nu[:, None] * values - 1)
+
+    def seen_through(self, C: FloatArray) -> FloatArray:
+        """Cᵀ(νH − I)⁻¹C for each ν, C's rows for strategies only."""
+        rotated = self.spectrum[1].T @ C[: len(self.jacobian)]
+        return np.einsum("nd,vn,ne->vde", rotated, self.multipliers[1], rotated, optimize=True)
 
     @property
     def mu(self) -> float:
