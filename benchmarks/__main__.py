@@ -1,13 +1,16 @@
-"""`python -m benchmarks [charging games million memory]`: measure and print; nothing is asserted."""
+"""`python -m benchmarks [charging games million memory certificates]`: measure and print; nothing is asserted."""
 
 import sys
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import charging, games, memory, million
+from benchmarks import certificates, charging, games, memory, million
 
-SUITES = {"charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows}
+SUITES = {
+    "charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows,
+    "certificates": certificates.rows,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -389,3 +389,13 @@ def test_long_schedules_are_bounded_by_chords():
     exact = [np.linalg.norm(np.eye(n) - (0.05 + 1.5 / (k + 1.0) ** 0.7) * J, 2) for k in range(401)]
     assert (q >= np.array(exact) - 1e-12).all()
     assert (q <= np.array(exact) + 2e-3).all()
+
+
+def test_forward_backward_forward_trusts_no_constants_of_the_domain_where_there_is_a_jacobian():
+    """x⁺ leaves the domain, where B may be steeper; and F's μ says nothing of strategies and multipliers together."""
+    J = JACOBIANS[2]
+    settled = ez.ForwardBackwardForward(0.6).prepared(PLAIN, np.zeros(n))
+    alone = settled.stability(of_jacobian(J), 9)
+    flattered = settled.stability(of_jacobian(J, mu=0.9, kappa=0.9, theta=0.9, everywhere=True), 9)
+    np.testing.assert_array_equal(flattered.q, alone.q)
+    np.testing.assert_array_equal(flattered.c, alone.c)

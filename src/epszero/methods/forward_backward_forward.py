@@ -82,8 +82,8 @@ class ForwardBackwardForward(Method):
 
         The last step's output is x̄ = J_{ΓA}(x − ΓB̂(x)): a step of forward-backward, with its q and c.
         """
-        if not facts.everywhere:  # κ and θ are asked for at x⁺ too, where only a Jacobian tells; μ in the domain alone
-            facts = replace(facts, kappa=None if facts.jacobian is not None else facts.kappa, theta=None)
+        if facts.jacobian is not None:  # what it says holds at x⁺ too, and for strategies and multipliers together
+            facts = replace(facts, mu=None, kappa=None, theta=None)
         steps = Measured(self.steps, facts, iterations)
         rho, ahead, c = steps.nearer(), steps.ahead, steps.longest * facts.R
         if ahead is not None:

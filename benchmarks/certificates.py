@@ -1,0 +1,128 @@
+"""How tight are certificates, and how fast? Every kind against the truth, on the charging game with real prices.
+
+P is the uniform law on the pool of days (3649 × 14 Dutch day-ahead prices, 2015 to 2024): draws with replacement are
+independent, B is known exactly, and the support is the pool's box. `width`: the mean certified ‖e‖ over trials, divided
+by the true 95 % quantile of ‖e‖. `missed`: how often the truth lay beyond. `distance`: certified ‖x − x*‖/‖x‖, and the
+true one. `saving`: the certified largest saving of a vehicle, and the true one.
+"""
+
+import dataclasses
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+import epszero as ez
+from benchmarks._measure import Row, best_of
+
+C = ez.certificates
+PRICES = Path(__file__).parent.parent.parent / "shared" / "data" / "day_ahead_nl_2015_2024.csv.gz"
+HOURS, TRIALS, DELTA = 14, 200, 0.05
+TARGETS = {100: 4.6, 500: 2.5, 3000: 2.0}
+
+
+def pool() -> np.ndarray[Any, Any]:
+    """€/kWh of the first 14 hours of each local day; an hour that is missing or doubled is the mean of what there is."""
+    table = pl.read_csv(gzip.decompress(PRICES.read_bytes()), schema_overrides={"utc": pl.String})
+    local = pl.col("utc").str.to_datetime(time_zone="UTC").dt.convert_time_zone("Europe/Amsterdam")
+    hours = table.with_columns(day=local.dt.date(), hour=local.dt.hour()).filter(pl.col("day") >= pl.date(2015, 1, 5))
+    days = hours.group_by("day", "hour").agg(pl.col("eur_per_mwh").mean()).pivot("hour", index="day").sort("day")
+    wide = days.select(pl.col([str(hour) for hour in range(HOURS)]).cast(pl.Float64)).to_numpy() / 1000
+    around = np.roll(wide, 1, axis=1) / 2 + np.roll(wide, -1, axis=1) / 2
+    return np.where(np.isnan(wide), around, wide)
+
+
+def kinds() -> dict[str, tuple[Any, str]]:
+    """Every certificate, and the run that it needs."""
+    beta = C.Dependent(beta=lambda gap: 0.0 if gap > 1 else 1.0, gap=2)
+    return {
+        "the paper's, as published": (C.UniformStability(), "fixed"),
+        "the paper's, by removal": (C.UniformStability(rule="removal"), "fixed"),
+        "the paper's, repaired": (C.RepairedStability(), "fixed"),
+        "vector stability": (C.VectorStability(), "solved"),
+        "default": (None, "solved"),
+        "mean deviation, betting": (C.MeanDeviation(C.Betting()), "solved"),
+        "mean deviation, Bernstein": (C.MeanDeviation(C.Bernstein()), "solved"),
+        "mean deviation, Hoeffding": (C.MeanDeviation(C.Hoeffding()), "solved"),
+        "mean deviation, McDiarmid": (C.MeanDeviation(C.McDiarmid()), "solved"),
+        "hold-out of half": (C.HoldOut(), "half"),
+        "anytime": (C.Anytime(), "solved"),
+        "dependent, every second": (beta, "solved"),
+        "tightest of two": (C.Tightest([C.MeanDeviation(), C.MeanDeviation(C.Betting())]), "solved"),
+    }
+
+
+def rows() -> Iterator[Row]:
+    """Prints the table, and gives one line per target."""
+    if not PRICES.exists():
+        Console().print("The prices are not here; this suite is left out.")
+        return
+    days = pool()
+    market = ez.Samples(days, support=ez.sets.Box(days.min(axis=0), days.max(axis=0)))
+    game = ez.models.ev_charging(vehicles=20, seed=0)
+    law = ez.Samples(days.mean(axis=0)[None])  # B depends on the law of prices through their mean alone
+    truth = ez.solve(game, law)
+    widths: dict[tuple[str, int], float] = {}
+    for s in TARGETS:
+        draws = [market.take(s, seed=trial) for trial in range(TRIALS)]
+        runs = {
+            "solved": ez.solve_many(game, draws),
+            "fixed": ez.solve_many(game, draws, ez.ForwardBackward(0.02), iterations=1000),
+            "half": [ez.solve(game, draw, holdout=0.5) for draw in draws],
+        }
+        errors = {name: _errors(solutions, law) for name, solutions in runs.items()}
+        quantile = float(np.quantile(_many_errors(days, s), 1 - DELTA))
+        table = Table("certificate", "ε", "width", "missed", "distance", "true", "saving", "true", title=f"s = {s}")
+        for name, (kind, run) in kinds().items():
+            found = ez.certify_many(runs[run], DELTA, kind)
+            epsilon = np.array([one.epsilon for one in found])
+            widths[name, s] = float(np.mean(epsilon)) / quantile
+            table.add_row(name, f"{np.mean(epsilon):.4g}", f"{widths[name, s]:.4g}",
+                          f"{np.mean(errors[run] > epsilon):.3f}", *_meanings(found, truth, law))  # fmt: skip
+            if name == "default" and s == 3000:
+                share = float(np.mean([one.relative_distance or np.inf for one in found]))
+                yield Row(
+                    "certified distance at s = 3000, part of ‖x‖", share, 0.15, share, "≤ 0.15", share <= 0.15, ""
+                )
+        Console(width=140).print(table)
+        width, target = widths["default", s], TARGETS[s]
+        yield Row(f"width of the default certificate, s = {s}", width, 1.0, width, f"≤ {target}", width <= target, "")
+        split = widths["hold-out of half", s] / width
+        yield Row(f"hold-out of half against the default, s = {s}", split * width, width, split, "≤ 2", split <= 2, "")
+    yield from _speed(game, market)
+
+
+def _errors(solutions: list[ez.Solution], law: ez.Samples) -> np.ndarray[Any, Any]:
+    """The true ‖e‖ of every solution."""
+    return np.array([dataclasses.replace(one, samples=law).check().residual for one in solutions])
+
+
+def _many_errors(days: np.ndarray[Any, Any], s: int) -> np.ndarray[Any, Any]:
+    """‖e‖ = √20 ‖mean of s draws − mean of the pool‖, for 20 000 data sets: all vehicles see the same prices."""
+    rng = np.random.default_rng(0)
+    means = [days[rng.integers(len(days), size=(100, s))].mean(axis=1) for _ in range(200)]
+    return np.sqrt(20) * np.linalg.norm(np.concatenate(means) - days.mean(axis=0), axis=1)
+
+
+def _meanings(found: list[ez.Certificate], truth: ez.Solution, law: ez.Samples) -> tuple[str, ...]:
+    size = float(np.linalg.norm(truth.x))
+    away = np.mean([np.inf if one.distance is None else one.distance for one in found]) / size
+    really = np.mean([np.linalg.norm(one.solution.x - truth.x) for one in found]) / size
+    saving = np.mean([np.max(one.exploitability) if one.exploitability is not None else np.inf for one in found])
+    first = dataclasses.replace(found[0].solution, samples=law)
+    return f"{away:.3g}", f"{really:.3g}", f"{saving:.3g}", f"{first.check_equilibrium().largest:.2g}"
+
+
+def _speed(game: Any, market: ez.Samples) -> Iterator[Row]:
+    data = market.take(3000, seed=0)
+    solution = ez.solve(game, data)
+    certify, solve = best_of(20, lambda: ez.certify(solution)), best_of(20, lambda: ez.solve(game, data))
+    yield Row("certify against solve, s = 3000", certify, solve, certify / solve, "≤ 1", certify <= solve)
+    trials = ez.solve_many(game, [market.take(3000, seed=trial) for trial in range(1000)])
+    many = best_of(1, lambda: ez.certify_many(trials))
+    yield Row("1000 certificates, s = 3000, d = 14, in one call", many, 2.0, many / 2.0, "≤ 2 s", many <= 2.0)
