@@ -60,7 +60,7 @@ class Anytime(Kind):
         samples, unseen = self.stream(case)
         found: list[Finding] = []
         for look in sorted({*(size for size in self.looks if size < len(samples)), len(samples)}):
-            evidence = Evidence(case, [samples[:look]], self.support)
+            evidence = Evidence(case, [samples[:look]], self.support, case.samples if unseen else None)
             bound = (self.bound or evidence.suited()).streaming()
             assert bound is not None
             if look == len(samples) or look >= bound.least(delta):

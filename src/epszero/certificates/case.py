@@ -217,7 +217,7 @@ def remembered(problem: Problem, name: str, C: FloatArray, gram: Callable[[Float
     return last[1]
 
 
-@eqx.filter_jit
+@jax.jit
 def evaluated(average: Average, point: PyTree) -> PyTree:
     """B(x), compiled once per kind of problem."""
     return average(point)

@@ -34,6 +34,7 @@ class Evidence:
     case: Case
     samples: list[Samples]
     support: Any  # as the user gave it to the kind: a set, "estimated", or None
+    seen: list[Samples] | None = None  # other samples, which may tune weights
 
     @cached_property
     def collapsed(self) -> Collapsed | None:
@@ -65,6 +66,9 @@ class Evidence:
         if not bound.needs_region:
             return [None] * len(self.rows), [_leaning(*said) for said in bound.assumptions()]
         found = [self._region(place, rows) for place, rows in enumerate(self.rows)]
+        if self.seen:
+            before = Evidence(self.case, self.seen, None).rows
+            found = [(one.after(rows), leaning) for (one, leaning), rows in zip(found, before, strict=True)]
         leanings = list(dict.fromkeys(leaning for _, leaning in found))
         return [region for region, _ in found], leanings + [_leaning(*said) for said in bound.assumptions()]
 

@@ -44,7 +44,7 @@ class HoldOut(Kind):
         return "hold-out"
 
     def examine(self, case: Case, delta: float) -> Finding:
-        evidence = Evidence(case, [fresh(case, self.samples)], self.support)
+        evidence = Evidence(case, [fresh(case, self.samples)], self.support, case.samples)
         return examined(evidence, self.bound or evidence.suited(), delta, self.title, FRESH)
 
 

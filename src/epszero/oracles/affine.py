@@ -112,7 +112,7 @@ def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[
     rows = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves], axis=1)
 
     def nested(flat: Any) -> PyTree:
-        pieces = jnp.split(jnp.asarray(flat), ends[:-1])
+        pieces = np.split(flat, ends[:-1]) if isinstance(flat, np.ndarray) else jnp.split(flat, ends[:-1])
         return structure.unflatten([piece.reshape(shape) for piece, shape in zip(pieces, inner, strict=True)])
 
     return rows, nested

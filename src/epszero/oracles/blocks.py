@@ -70,7 +70,8 @@ class Blocks(Oracle):
         ends = np.cumsum([matrix.shape[1] for matrix in rows])
 
         def at(means: list[Any]) -> Average:
-            pieces = means if own or not means else jnp.split(jnp.asarray(means[0]), ends[:-1])
+            split = np.split if means and isinstance(means[0], np.ndarray) else jnp.split
+            pieces = means if own or not means else split(means[0], ends[:-1])
             mine = {i: [pieces[kinds.index(first[keys[i]])]] for i in uncertain}
             return BlockMean(self._nested([part.at(mine.get(i, [])) for i, part in enumerate(parts)]))
 

@@ -28,9 +28,13 @@ class MeanSet:
         return self.radius.ndim == self.centre.ndim
 
     def contains(self, v: Real) -> Any:
-        """Whether v lies in the set, one answer per trial."""
-        apart = np.abs(real_array("v", v) - self.centre)
-        return np.all(apart <= self.radius, axis=-1) if self.is_box else np.linalg.norm(apart, axis=-1) <= self.radius
+        """Whether v lies in the set, up to rounding; one answer per trial."""
+        v = real_array("v", v)
+        apart = np.abs(v - self.centre)
+        rounding = 4 * np.finfo(float).eps * np.max(np.abs(v) + np.abs(self.centre), axis=-1)
+        if self.is_box:
+            return np.all(apart <= self.radius + rounding[..., None], axis=-1)
+        return np.linalg.norm(apart, axis=-1) <= self.radius + rounding
 
     def support(self, direction: Real) -> Any:
         """sup ⟨direction, v⟩ over the set."""

@@ -18,10 +18,16 @@ import numpy as np
 
 from epszero._types import FloatArray
 from epszero.certificates.mean._base import MeanBound, MeanSet
-from epszero.certificates.mean.empirical_bernstein import AT_ONCE, best_lambda, predictable_variance
-from epszero.certificates.mean.region import SLACK, Region
+from epszero.certificates.mean.empirical_bernstein import (
+    AT_ONCE,
+    best_lambda,
+    predictable_centres,
+    predictable_variance,
+)
+from epszero.certificates.mean.region import SLACK, Prior, Region
 
 BOLDEST = 0.95
+UNIT = Prior(np.array(0.5), 1 / 16, np.array(1 / 16), 1.0)  # before anything is known
 HALVINGS = 30  # of an interval no longer than 1
 
 
@@ -44,7 +50,8 @@ class Betting(MeanBound):
         low, high = np.empty((len(flat), d)), np.empty((len(flat), d))
         for i in range(0, len(flat), step):
             unit = (flat[i : i + step] - lower) / np.where(width > 0, width, 1.0)
-            low[i : i + step], high[i : i + step] = _interval(np.clip(unit, 0.0, 1.0), d / delta, self.anytime)
+            guess = _scaled(region.first_guess, lower, width)
+            low[i : i + step], high[i : i + step] = _interval(np.clip(unit, 0.0, 1.0), d / delta, self.anytime, guess)
         low, high = lower + low * width, lower + high * width
         return MeanSet(((low + high) / 2).reshape(*trials, d), ((high - low) / 2 * (1 + SLACK)).reshape(*trials, d))
 
@@ -54,14 +61,14 @@ class Betting(MeanBound):
 
 def upper_mean(x: FloatArray, delta: float) -> FloatArray:
     """An upper (1 − δ)-bound on the mean of numbers in [0, 1]; the last axis counts them."""
-    bets = _bets(x[..., None], math.log(1 / delta), anytime=False)
+    bets = _bets(x[..., None], math.log(1 / delta), False, UNIT)
     inside = np.sum(bets * x[..., None], axis=-2) / np.sum(bets, axis=-2)
     return _end(inside, 1.0, lambda v: _log_wealth(bets, v[..., None, :] - x[..., None]), math.log(1 / delta))[..., 0]
 
 
-def _interval(x: FloatArray, odds: float, anytime: bool) -> tuple[FloatArray, FloatArray]:
+def _interval(x: FloatArray, odds: float, anytime: bool, guess: Prior) -> tuple[FloatArray, FloatArray]:
     """Both ends, for samples (…, m, d) in [0, 1] and wealth below `odds`."""
-    bets = _bets(x, math.log(2 * odds), anytime)
+    bets = _bets(x, math.log(2 * odds), anytime, guess)
     inside = np.sum(bets * x, axis=-2) / np.sum(bets, axis=-2)
 
     def log_wealth(v: FloatArray) -> FloatArray:
@@ -71,14 +78,21 @@ def _interval(x: FloatArray, odds: float, anytime: bool) -> tuple[FloatArray, Fl
     return _end(inside, 0.0, log_wealth, math.log(odds)), _end(inside, 1.0, log_wealth, math.log(odds))
 
 
-def _bets(x: FloatArray, log: float, anytime: bool) -> FloatArray:
-    """l_i, from the samples before the i-th."""
+def _scaled(guess: Prior | None, lower: FloatArray, width: FloatArray) -> Prior:
+    """The guess in coordinates scaled to [0, 1]."""
+    if guess is None:
+        return UNIT
+    safe = np.where(width > 0, width, 1.0)
+    variances = np.maximum(guess.variances / safe**2, 1e-8)
+    return Prior(np.clip((guess.centre - lower) / safe, 0.0, 1.0), 0.0, variances, guess.count)
+
+
+def _bets(x: FloatArray, log: float, anytime: bool, guess: Prior) -> FloatArray:
+    """l_i, from the samples before the i-th and a first guess."""
     count = np.arange(1, x.shape[-2] + 1)
-    before = np.concatenate([np.zeros_like(x[..., :1, :]), np.cumsum(x, axis=-2)[..., :-1, :]], axis=-2)
-    centres = (0.5 + before) / (count[:, None])
-    squares = np.moveaxis((x - centres) ** 2, -2, -1)
+    squares = np.moveaxis((x - predictable_centres(x, guess)) ** 2, -2, -1)
     horizon = count * np.log1p(count) if anytime else float(len(count))
-    best = best_lambda(log / (horizon * predictable_variance(squares, 1.0)))
+    best = best_lambda(log / (horizon * predictable_variance(squares, guess.variances, guess.count)))
     return np.moveaxis(np.minimum(best, BOLDEST), -1, -2)
 
 

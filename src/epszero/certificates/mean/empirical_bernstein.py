@@ -19,13 +19,13 @@ v̂); `anytime` puts i ln(1 + i) for m, which serves all sample sizes alike. Any
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from epszero._types import FloatArray
 from epszero.certificates.mean._base import MeanBound, MeanSet
-from epszero.certificates.mean.region import Region
+from epszero.certificates.mean.region import Prior, Region
 
 LARGEST = 0.999  # λ stays below 1
 AT_ONCE = 1 << 18  # entries that are worked on at once: they fit a processor's cache
@@ -49,13 +49,15 @@ class EmpiricalBernstein(MeanBound):
 
     def _ball(self, X: FloatArray, region: Region, delta: float) -> tuple[FloatArray, FloatArray]:
         m, log = X.shape[1], math.log(2 / delta)
-        centres, first = predictable_centres(X, region)
+        guess = region.first_guess
+        centres = predictable_centres(X, guess)
         apart = X - centres
         squares = np.einsum("tmd,tmd->tm", apart, apart)
-        c = np.maximum(region.farthest(centres), 1e-300)
+        c = np.maximum(region.farthest(centres), 1e-100)
         horizon = np.arange(1, m + 1) * np.log1p(np.arange(1, m + 1)) if self.anytime else float(m)
-        lam = best_lambda(c**2 * log / (horizon * predictable_variance(squares, region.diameter)))
-        lam[:, :first] = 0.0
+        lam = best_lambda(c**2 * log / (horizon * _variance(squares, region)))
+        if guess is None:
+            lam[:, 0] = 0.0  # the first sample is the first centre
         w = lam / c
         total = np.maximum(w.sum(axis=1), 1e-300)
         radius = (log + np.sum(psi(lam) * squares / c**2, axis=1)) / total
@@ -69,22 +71,28 @@ class EmpiricalBernstein(MeanBound):
         return EmpiricalBernstein(anytime=True)
 
 
-def predictable_centres(X: FloatArray, region: Region) -> tuple[FloatArray, int]:
-    """μ̂_{i−1}, the mean of a point of the region and the samples before the i-th; and how many have no such centre."""
+def predictable_centres(X: FloatArray, guess: Prior | None) -> FloatArray:
+    """μ̂_{i−1}: the mean of a first guess and the samples before the i-th; without a guess the first sample is it."""
     before = np.cumsum(X, axis=-2)
     count = np.arange(1, X.shape[-2] + 1)[:, None]
-    if region.centre is None:  # the first sample is the first centre
-        return np.concatenate([X[..., :1, :], before[..., :-1, :] / count[:-1]], axis=-2), 1
-    before += region.centre
-    first = np.broadcast_to(region.centre, X[..., :1, :].shape)
-    return np.concatenate([first, before[..., :-1, :] / (count[:-1] + 1)], axis=-2), 0
+    if guess is None:
+        return np.concatenate([X[..., :1, :], before[..., :-1, :] / count[:-1]], axis=-2)
+    before += guess.count * guess.centre
+    first = np.broadcast_to(guess.centre, X[..., :1, :].shape)
+    return np.concatenate([first, before[..., :-1, :] / (count[:-1] + guess.count)], axis=-2)
 
 
-def predictable_variance(squares: FloatArray, diameter: float) -> FloatArray:
-    """The mean of the squares before the i-th and of a first guess, (R/4)²."""
-    guess = np.full((*squares.shape[:-1], 1), max(diameter / 4, 1e-150) ** 2)
-    before = np.cumsum(np.concatenate([guess, squares[..., :-1]], axis=-1), axis=-1)
-    return before / np.arange(1, squares.shape[-1] + 1)
+def _variance(squares: FloatArray, region: Region) -> FloatArray:
+    guess = region.first_guess
+    variance, count = ((region.diameter / 4) ** 2, 1.0) if guess is None else (guess.variance, guess.count)
+    return predictable_variance(squares, max(variance, 1e-8 * region.diameter**2, 1e-300), count)
+
+
+def predictable_variance(squares: FloatArray, guess: Any, count: float) -> FloatArray:
+    """The mean of the squares before the i-th and of a first guess."""
+    first = np.broadcast_to(np.expand_dims(count * np.asarray(guess), -1), (*squares.shape[:-1], 1))
+    before = np.cumsum(np.concatenate([first, squares[..., :-1]], axis=-1), axis=-1)
+    return before / (np.arange(squares.shape[-1]) + count)
 
 
 def psi(lam: FloatArray) -> FloatArray:

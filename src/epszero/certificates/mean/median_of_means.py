@@ -7,7 +7,8 @@ C_α = (1 − α)/√(1 − 2α); that has probability P(Bin(k, p) ≥ αk), and
 the median does with α = ½ and C = 1. α and k are the best for m, δ: they do not depend on the data.
 Source: Minsker, Geometric median and robust estimation in Banach spaces (Bernoulli 2015), Lemma 2.1; the binomial tail
 is taken exactly. The median is computed by Weiszfeld's iteration until the mean η of the unit vectors towards the
-points is short; the lemma's proof then gives C = (1 − α)/√((1 − α)² − (α + η)²), which is used.
+points is short; the lemma's proof then gives C = (1 − α)/√((1 − α)² − (α + η)²), which is used. It
+looks at points within r of μ, which are farther than (C − 1)r from z, so nearer than that the norm may be rounded off.
 """
 
 import functools
@@ -43,9 +44,10 @@ class MedianOfMeans(MeanBound):
         blocks, share, factor = _plan(m, d == 1, delta)
         size = m // blocks
         means = X[..., : blocks * size, :].reshape(*trials, blocks, size, d).mean(axis=-2)
-        if d == 1 or blocks == 1:
+        if d == 1 or blocks == 1 or self.sigma == 0:
             return MeanSet(np.median(means, axis=-2), np.full(trials, factor * self.sigma))
-        centre, eta = geometric_median(means)
+        constant = float(_constant(share, 0.0))
+        centre, eta = geometric_median(means, (1 - 1 / constant) * factor * self.sigma)
         return MeanSet(centre, factor * self.sigma * _constant(share, eta) / _constant(share, 0.0))
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
@@ -75,14 +77,16 @@ def _constant(share: float, eta: Any) -> Any:
     return np.where(room > 0, (1 - share) / np.sqrt(np.maximum(room, 1e-300)), np.inf)
 
 
-def geometric_median(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """argmin Σ‖z − points_j‖ along the last axis but one, by Weiszfeld's iteration, and η: how far from it z may be."""
+def geometric_median(points: FloatArray, near: float) -> tuple[FloatArray, FloatArray]:
+    """argmin Σ‖z − points_j‖ along the last axis but one, by Weiszfeld's iteration, and η: how far from it z may be.
+
+    The norm is rounded off below `near`.
+    """
     z = np.mean(points, axis=-2)
-    scale = np.maximum(np.max(np.abs(points - z[..., None, :]), axis=(-2, -1)), 1e-200)[..., None]
     eta = np.full(z.shape[:-1], np.inf)
     for _ in range(SWEEPS):
         towards = points - z[..., None, :]
-        weight = 1 / np.maximum(np.linalg.norm(towards, axis=-1), 1e-9 * scale)
+        weight = 1 / np.maximum(np.linalg.norm(towards, axis=-1), near)
         eta = np.linalg.norm(np.mean(weight[..., None] * towards, axis=-2), axis=-1)
         if np.all(eta < 1e-6):
             break

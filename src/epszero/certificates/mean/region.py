@@ -6,7 +6,7 @@ theorem); and the distance `farthest(c)` of its farthest point from a point c of
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,6 +19,16 @@ SLACK = 1e-9  # samples may lie outside their support by this much, relatively; 
 
 
 @dataclass(frozen=True, eq=False)
+class Prior:
+    """What earlier samples told of the law. It tunes weights, and cannot make a bound wrong."""
+
+    centre: FloatArray  # a point of the region
+    variance: float  # of the vector
+    variances: FloatArray  # of its entries
+    count: float  # how many samples it is worth
+
+
+@dataclass(frozen=True, eq=False)
 class Region:
     """A bounded convex set in R^d, seen from outside. `lower` and `upper` are None where its place is not known."""
 
@@ -27,6 +37,7 @@ class Region:
     lower: FloatArray | None = None  # of a box that holds it
     upper: FloatArray | None = None
     centre: FloatArray | None = None  # a point of it
+    prior: Prior | None = None  # known before the samples at hand
 
     @staticmethod
     def within(diameter: float, dim: int) -> "Region":
@@ -44,7 +55,7 @@ class Region:
         """From a set whose points have `dim` entries; None where it says nothing of its size, or is unbounded."""
         if isinstance(support, Product):
             return _product(support, dim)
-        if not isinstance(support, Set):
+        if not isinstance(support, Set) or support.batch_shape or math.prod(support.point_shape or (dim,)) != dim:
             return None
         if isinstance(support, Box) and np.isfinite([support.lower.min(), support.upper.max()]).all():
             return Region.box(np.broadcast_to(support.lower, dim), np.broadcast_to(support.upper, dim))
@@ -58,6 +69,19 @@ class Region:
         diameter = min(around.diameter, _diameter(support) * (1 + SLACK))
         circumradius = diameter / 2 if isinstance(support, Ball) else diameter * math.sqrt(dim / (2 * dim + 2))
         return Region(diameter, min(circumradius, around.circumradius), lower, upper, flat)
+
+    def after(self, rows: FloatArray) -> "Region":
+        """The same region, with earlier samples of it to tune weights by."""
+        spread = np.var(rows, axis=0)
+        return replace(self, prior=Prior(np.mean(rows, axis=0), float(np.sum(spread)), spread, float(len(rows))))
+
+    @property
+    def first_guess(self) -> Prior | None:
+        """What to tune weights by: the prior, else the centre; None where nothing is known of its place."""
+        if self.prior is not None or self.centre is None:
+            return self.prior
+        width = self.upper - self.lower if self.upper is not None and self.lower is not None else self.diameter
+        return Prior(self.centre, (self.diameter / 4) ** 2, np.square(width / 4), 1.0)
 
     @property
     def variance(self) -> float:
@@ -85,7 +109,7 @@ def _product(support: Product, dim: int) -> Region | None:
     diameter = math.hypot(*(part.diameter for part in parts))
     circumradius = math.hypot(*(part.circumradius for part in parts))
     corners = [np.concatenate([getattr(part, name) for part in parts]) for name in ("lower", "upper", "centre")]
-    return Region(diameter, circumradius, *corners)
+    return Region(diameter, circumradius, corners[0], corners[1], corners[2])
 
 
 def _diameter(support: Set) -> float:
