@@ -100,6 +100,8 @@ def _curvatures(case: Case) -> Curvatures | str:
     exact = _own_hessians(case, places)
     if exact is not None:
         least = min(np.linalg.eigvalsh(M)[0] for M in exact)
+        if least < -1e-9 * max(np.abs(M).max() for M in exact):
+            return f"own costs are not convex: an own Hessian has the eigenvalue {least:.3g}"
         if least > 0:
             convex = Leaning("own costs strongly convex", Provenance.EXACT, "constant own Hessians")
             return Curvatures(places, [np.linalg.inv(M) for M in exact], "½eᵀM⁻¹e with the own Hessians", (convex,))

@@ -18,6 +18,7 @@ from epszero._double import to_numpy
 from epszero._points import inner, stack
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, cannot
+from epszero.certificates.mean import MeanSet
 from epszero.certificates.residuals import Gram
 from epszero.constants import (
     Constant,
@@ -52,6 +53,8 @@ class Case:
         self.problem = solution.problem
         self.point = solution.point
         self.x = solution.x
+        self._collapsed: dict[Any, Any] = {}
+        self.sets: dict[Any, MeanSet] = {}  # confidence sets that were computed together with those of other cases
 
     @property
     def samples(self) -> list[Samples]:
@@ -80,14 +83,19 @@ class Case:
         """ê = z + B̂(x), recomputed."""
         return self.residual(self.problem.oracle.average(self.data(self.samples), self.point))
 
+    @cached_property
+    def membership(self) -> tuple[bool, float]:
+        """Whether x ∈ dom A, and how far z is from A(x)."""
+        A = self.problem.A
+        return A.in_domain(self.point), A.gap(self.point, self.solution.element)
+
     def check_membership(self) -> None:
         """Nothing can be certified unless x ∈ dom A and z ∈ A(x), up to rounding."""
-        A = self.problem.A
         if not all(np.isfinite(flat_of(tree)).all() for tree in (self.point, self.solution.element)):
             cannot("x or z is not finite")
-        if not A.in_domain(self.point):
+        inside, gap = self.membership
+        if not inside:
             cannot("x is not in the domain of A: solve again, or mend the point")
-        gap = A.gap(self.point, self.solution.element)
         room = MEMBERSHIP * (1 + float(np.linalg.norm(flat_of(self.point))) * float(np.linalg.norm(self.z)))
         if not abs(gap) <= room:
             cannot(f"z is not in A(x): the two differ by {gap:.3g} in the Fenchel gap")
@@ -101,6 +109,12 @@ class Case:
 
     def collapsed(self, samples: list[Samples]) -> Collapsed | None:
         """The oracle through its features: as declared, or the samples themselves where it is proved affine in them."""
+        place = tuple(map(id, samples))
+        if place not in self._collapsed:
+            self._collapsed[place] = samples, self._through_features(samples)  # the samples live as long as their place
+        return self._collapsed[place][1]
+
+    def _through_features(self, samples: list[Samples]) -> Collapsed | None:
         data, oracle = self.data(samples), self.problem.oracle
         found = oracle.collapsed(data)
         if found is not None or isinstance(data, OwnData):

@@ -125,7 +125,9 @@ def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *le
         if len(matrix) < bound.least(share):
             cannot(f"{len(matrix)} samples are too few: {bound.title} needs {bound.least(share)}")
     _check_boxes(bound, regions)
-    sets = [bound.around(matrix, region, share) for matrix, region in zip(rows, regions, strict=True)]
+    ready = case.sets.get((bound, delta))
+    each = zip(rows, regions, strict=True)
+    sets = [bound.around(matrix, region, share) for matrix, region in each] if ready is None else [ready]
     residuals = _residuals(evidence, sets)
     empirical = float(np.linalg.norm(case.empirical))
     terms = {"empirical": empirical, "deviation": residuals.epsilon - empirical, "samples": float(_count(rows))}
@@ -141,11 +143,15 @@ def _residuals(evidence: Evidence, sets: list[MeanSet]) -> Residuals:
             return Residuals.ball(case.z + only.centre, float(only.radius))
         identity = np.eye(len(case.z))
         return Residuals(case.z + only.centre, only.radius, np.arange(len(case.z)), identity, Gram(identity))
-    B = collapsed.at([one.centre for one in sets])
-    centre, additive = case.residual(B), case.additive(collapsed)
+    B, additive = collapsed.at([one.centre for one in sets]), case.additive(collapsed)
     if not sets:
-        return Residuals.ball(centre, 0.0)
+        return Residuals.ball(case.residual(B), 0.0)
     C, gram = case.noise_map(collapsed)
+    if C is not None and evidence.samples == case.samples:  # ê is known already, and B is affine in the mean
+        means = [np.mean(rows, axis=0) for rows in evidence.rows]
+        centre = case.empirical + C @ np.concatenate([one.centre - mean for one, mean in zip(sets, means, strict=True)])
+    else:
+        centre = case.residual(B)
     if len(sets) == 1 and not sets[0].is_box:
         return Residuals(centre, np.atleast_1d(sets[0].radius), None, C, gram, B, additive)
     radii = np.concatenate([np.atleast_1d(one.radius) for one in sets])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epszero._checks import positive, refuse
-from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, cannot
+from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, Refused, cannot
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -47,7 +47,7 @@ class UniformStability(Kind):
     def examine(self, case: Case, delta: float) -> Finding:
         run, noise = fixed_run(case), Noise(case)
         M = noise.M
-        beta, leanings = _beta(case, run, M.value)
+        beta, known, doubt = _beta(case, run, M.value)
         if self.loss_bound is not None:
             loss = Constant(float(self.loss_bound), Provenance.DECLARED, "UniformStability(loss_bound=…)")
         else:
@@ -58,10 +58,15 @@ class UniformStability(Kind):
         terms = published(self.rule, run.s, delta, beta, loss.value, float(np.mean(values)))
         terms |= {"largest_loss": float(np.max(values)), "gamma": run.gamma, "iterations": float(run.K), "M": M.value}
         terms["epsilon"] = terms["epsilon_residual"] / run.gamma
-        leans_on = (lean("M", M), *leanings, Leaning.on("ℓ̄", loss), INDEPENDENT, run.leaning)
+        try:
+            constants = [lean(name, one) for name, one in (("M", M), *known)]
+        except Refused as refused:  # what the paper would say is kept in the terms
+            raise Refused(str(refused), refused.leans_on, terms) from refused
+        leans_on = (*constants, *doubt, Leaning.on("ℓ̄", loss), INDEPENDENT, run.leaning)
         if terms["largest_loss"] > loss.value * (1 + 1e-9):
-            cannot(f"a sample's loss is {terms['largest_loss']:.4g}, beyond ℓ̄ = {loss.value:.4g}",
-                   Leaning("ℓ̄", Provenance.VIOLATED, "by a sample's loss"))  # fmt: skip
+            violated = Leaning("ℓ̄", Provenance.VIOLATED, "by a sample's loss")
+            found = f"a sample's loss is {terms['largest_loss']:.4g}, beyond ℓ̄ = {loss.value:.4g}"
+            raise Refused(found, [violated], terms)
         return Finding(Residuals.ball(np.zeros_like(case.z), terms["epsilon"]), f"{self.title}, {run.s} samples", terms,
                        leans_on)  # fmt: skip
 
@@ -82,16 +87,17 @@ def strongly_monotone_beta(gamma: float, mu: float, kappa: float, M: float, s: i
     return 2 * gamma * M * (1 + tau) / (s * (1 - tau))
 
 
-def _beta(case: Case, run: Run, M: float) -> tuple[float, list[Leaning]]:
+def _beta(case: Case, run: Run, M: float) -> tuple[float, list[tuple[str, Constant]], list[Leaning]]:
+    """β, the constants it leans on, and what is doubtful about it."""
     mu, kappa, theta = case.mu, case.kappa, case.theta
     if mu is not None and kappa is not None and run.gamma < 2 * mu.value / kappa.value**2:
         beta = strongly_monotone_beta(run.gamma, mu.value, kappa.value, M, run.s)
-        return beta, [lean("μ", mu), lean("κ", kappa)]
+        return beta, [("μ", mu), ("κ", kappa)], []
     if theta is not None and run.gamma < 2 * theta.value:
         wrong = Leaning(
             "Lemma 3.7 as published", Provenance.ESTIMATED, "it counts K forward steps where K + 1 are taken"
         )
-        return 4 * run.gamma * M * run.K / run.s, [lean("θ", theta), wrong]
+        return 4 * run.gamma * M * run.K / run.s, [("θ", theta)], [wrong]
     known = ", ".join(
         f"{name} = {one.value:.4g}" for name, one in (("μ", mu), ("κ", kappa), ("θ", theta)) if one is not None
     )

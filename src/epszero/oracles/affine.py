@@ -109,7 +109,8 @@ def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[
     leaves, structure = jax.tree.flatten(values)
     inner = [np.shape(leaf)[1:] for leaf in leaves]
     ends = np.cumsum([math.prod(shape) for shape in inner])
-    rows = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in leaves], axis=1)
+    flat_leaves = [np.reshape(leaf, (len(leaf), -1)) for leaf in leaves]
+    rows = flat_leaves[0] if len(leaves) == 1 else np.concatenate(flat_leaves, axis=1)
 
     def nested(flat: Any) -> PyTree:
         pieces = np.split(flat, ends[:-1]) if isinstance(flat, np.ndarray) else jnp.split(flat, ends[:-1])
