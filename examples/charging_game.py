@@ -1,4 +1,4 @@
-"""When do twenty electric vehicles charge? The paper's game on a year of day-ahead prices, solved and checked."""
+"""When do twenty electric vehicles charge? The paper's game on a year of day-ahead prices, solved and certified."""
 
 from pathlib import Path
 
@@ -12,12 +12,13 @@ HOURS = [f"h{hour:02d}" for hour in range(14)]
 
 
 def main() -> None:
-    """Solve, check and print."""
+    """Solve, check, certify and print."""
     raw = ez.Samples.from_csv(Path(__file__).parent / "prices_nl_2024.csv", columns=HOURS)
-    prices = ez.Samples(raw.values / 1000)  # €/kWh
+    prices = ez.Samples(raw.values / 1000, support=ez.sets.Box(-0.5, 4.0))  # €/kWh, within the limits of the market
     game = ez.models.ev_charging(vehicles=20, hours=len(HOURS), seed=0)
     solution = ez.solve(game, prices)
     check = solution.check_equilibrium()
+    certificate = ez.certify(solution, delta=0.05)
 
     mean, demand = prices.values.mean(axis=0), solution.x.mean(axis=0)
     table = Table("hour", "mean price", "average demand", "", title=f"20 vehicles, {len(prices)} days of prices")
@@ -31,6 +32,13 @@ def main() -> None:
     console.print(f"{solution}")
     console.print(f"Checked again from x, z and the data: {solution.check()}.")
     console.print(f"Checked by an independent solver: {check}.")
+    console.print("\nHow far is that from the truth behind the data, if days were independent draws of one law?\n")
+    console.print(f"{certificate}", highlight=False, soft_wrap=True)
+    record = Path("certificate.json")
+    record.write_text(certificate.to_json(), encoding="utf-8")
+    console.print(
+        f"\nThe certificate is in {record}; recomputed from it: {ez.verify(record.read_text(), game, prices)}"
+    )
     figure = Path("charging.png")
     game.plot(solution).savefig(figure, dpi=150)
     console.print(f"The picture is in {figure}.")

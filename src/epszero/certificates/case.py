@@ -39,6 +39,7 @@ from epszero.samples import Samples
 from epszero.sets import Set
 from epszero.solve import Solution
 
+FEATURES = 2000  # of all data sets together, whose effect on x is worked out
 WRITTEN = 4_000_000  # entries of C that are written down
 MEMBERSHIP = 1e-7  # how far z may be from A(x), relative to ‖x‖‖z‖
 
@@ -149,6 +150,10 @@ class Case:
         known = _maps.setdefault(self.problem, {})
         if constant and key in known:
             return known[key]
+        if sum(sizes) > FEATURES:
+            cannot(
+                f"the noise has {sum(sizes)} features in all, too many to bound its effect on x (at most {FEATURES})"
+            )
         average, tangents = _tangents(collapsed, sizes)
         if sum(sizes) * len(self.z) <= WRITTEN:
             columns = to_numpy(_columns(average, tangents, self.point))

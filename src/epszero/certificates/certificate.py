@@ -13,6 +13,7 @@ from epszero._types import FloatArray
 from epszero.certificates._base import Kind, Leaning
 from epszero.certificates.anytime import Anytime
 from epszero.constants import Provenance
+from epszero.problems import AggregativeGame, Game
 from epszero.samples import Samples
 from epszero.solve import Solution
 
@@ -108,6 +109,8 @@ class Certificate:
             most = float(np.max(self.exploitability))
             lines.append(_line("exploitability", f"no agent can save more than {most:.3g} alone; all together "
                                f"{self.total_exploitability:.3g}"))  # fmt: skip
+        elif isinstance(self.solution.problem, Game | AggregativeGame):
+            lines.append(_line("exploitability", f"none: {self.notes['exploitability']}"))
         if self.cost_gap is not None:
             lines.append(_line("cost gap", f"at most {self.cost_gap:.4g} above the least"))
         return lines

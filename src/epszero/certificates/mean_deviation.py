@@ -14,6 +14,7 @@ from epszero.certificates._inputs import checked_bound, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.mean import MeanBound
+from epszero.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +38,14 @@ class MeanDeviation(Kind):
         return "sample-mean deviation"
 
     def examine(self, case: Case, delta: float) -> Finding:
-        evidence = Evidence(case, case.samples, self.support)
+        evidence = Evidence(case, every_sample(case), self.support)
         if evidence.collapsed is None:
             cannot("the oracle is not known to be affine in features of ξ: wrap it in ez.oracles.Affine or Additive if "
                    "it is; else keep samples aside (ez.solve(..., holdout=0.3)) and use HoldOut")  # fmt: skip
         return examined(evidence, self.bound or evidence.suited(), delta, self.title)
+
+
+def every_sample(case: Case) -> list[Samples]:
+    """What the run has seen, and what was kept aside: a bound for every x at once may use both."""
+    kept = case.solution.holdout
+    return case.samples if kept is None else [case.samples[0].followed_by(kept)]

@@ -10,7 +10,7 @@ from epszero.certificates._base import Kind, Refused
 from epszero.certificates.case import Case, shape_of
 from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import MeanSet
-from epszero.certificates.mean_deviation import MeanDeviation
+from epszero.certificates.mean_deviation import MeanDeviation, every_sample
 from epszero.functions import Function
 from epszero.sets import Set
 
@@ -32,7 +32,7 @@ def prepare(cases: list[Case], kind: Kind, delta: float) -> None:
 
 def _sets(cases: list[Case], kind: MeanDeviation, delta: float) -> None:
     """Confidence sets for all data sets of the same size, support and features."""
-    evidence = [Evidence(case, case.samples, kind.support) for case in cases]
+    evidence = [Evidence(case, every_sample(case), kind.support) for case in cases]
     first = evidence[0]
     if isinstance(kind.support, str) or first.collapsed is None or len(first.rows) != 1:
         return
