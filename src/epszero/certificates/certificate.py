@@ -13,9 +13,10 @@ from epszero._types import FloatArray
 from epszero.certificates._base import Kind, Leaning
 from epszero.certificates.anytime import Anytime
 from epszero.constants import Provenance
-from epszero.problems import AggregativeGame, Game
 from epszero.samples import Samples
 from epszero.solve import Solution
+
+NO_GAME = "the problem is not a game"
 
 
 class Verdict(StrEnum):
@@ -55,7 +56,8 @@ class Certificate:
     terms: dict[str, float]  # what ε is made of
     leans_on: tuple[Leaning, ...]
     using: Kind = field(repr=False)
-    solution: Solution = field(repr=False)
+    solution: Solution | None = field(default=None, repr=False)  # None where the certificate was read from a record
+    record: dict[str, Any] | None = field(default=None, repr=False)  # the record it was read from
 
     @known_arguments
     def update(self, new_samples: Any, solution: Solution | None = None) -> "Certificate":
@@ -68,6 +70,10 @@ class Certificate:
         if not isinstance(self.using, Anytime):
             refuse("update", f"is for certificates by ez.certificates.Anytime(), and this one is by {self.using.title}",
                    "Certify anew on all data, which must then be decided on beforehand")  # fmt: skip
+        if self.solution is None:
+            refuse(
+                "update", "needs the solution, which a record does not carry", "Update the certificate it was made of"
+            )
         more = new_samples if isinstance(new_samples, Samples) else Samples(new_samples)
         return certificate_of(*streamed(self, more, solution))
 
@@ -75,12 +81,14 @@ class Certificate:
         """Everything, and all it takes to recompute ε: see `ez.verify`."""
         from epszero.certificates.record import record_of  # noqa: PLC0415  (it imports this module)
 
-        return json.dumps(record_of(self), indent=1, ensure_ascii=False)
+        return json.dumps(self.record or record_of(self), indent=1, ensure_ascii=False, allow_nan=False)
 
     @staticmethod
-    def from_json(text: str) -> "dict[str, Any]":
-        """The record that `to_json` wrote, as a dictionary."""
-        return json.loads(text)
+    def from_json(text: str) -> "Certificate":
+        """The certificate that `to_json` wrote, as it was claimed: `ez.verify` says whether the claim holds up."""
+        from epszero.certificates.record import certificate_from  # noqa: PLC0415  (it imports this module)
+
+        return certificate_from(text)
 
     def __str__(self) -> str:
         percent = f"{100 * (1 - self.delta):.6g}"
@@ -109,7 +117,7 @@ class Certificate:
             most = float(np.max(self.exploitability))
             lines.append(_line("exploitability", f"no agent can save more than {most:.3g} alone; all together "
                                f"{self.total_exploitability:.3g}"))  # fmt: skip
-        elif isinstance(self.solution.problem, Game | AggregativeGame):
+        elif self.notes["exploitability"] != NO_GAME:
             lines.append(_line("exploitability", f"none: {self.notes['exploitability']}"))
         if self.cost_gap is not None:
             lines.append(_line("cost gap", f"at most {self.cost_gap:.4g} above the least"))

@@ -100,6 +100,7 @@ def _meanings(case: Case, found: Finding) -> dict[str, Meaning]:
 def streamed(old: Certificate, more: Samples, solution: Solution | None) -> tuple[Solution, float, Kind]:
     """What to certify after an update."""
     assert isinstance(old.using, Anytime)
+    assert old.solution is not None
     with jax.enable_x64(True):
         case = Case(old.solution)
         if solution is not None and case.collapsed(case.samples) is None:

@@ -20,6 +20,7 @@ from epszero._types import FloatArray
 from epszero.certificates._base import Leaning
 from epszero.certificates.agents import Curvatures, curvatures, slack_of, support_savings
 from epszero.certificates.case import Case
+from epszero.certificates.certificate import NO_GAME
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.shared import multiplier_slack
 from epszero.constants import Provenance
@@ -82,7 +83,7 @@ def _s_lemma(case: Case, residuals: Residuals, slack: float) -> float:
 def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Meaning, Meaning]:
     """What each agent could save alone, and all of them together (the Nikaido–Isoda gap)."""
     if not isinstance(case.problem, Game | AggregativeGame):
-        none = Meaning(None, "the problem is not a game")
+        none = Meaning(None, NO_GAME)
         return none, none
     known = curvatures(case)
     if isinstance(known, str):

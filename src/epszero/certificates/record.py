@@ -19,10 +19,11 @@ import numpy as np
 from epszero import certificates, sets
 from epszero._checks import refuse
 from epszero._types import PyTree
-from epszero.certificates._base import Kind
-from epszero.certificates.certificate import Certificate
+from epszero.certificates._base import Kind, Leaning
+from epszero.certificates.certificate import Certificate, Verdict
 from epszero.certificates.dependent import Dependent
 from epszero.certificates.mean import MeanBound
+from epszero.constants import Provenance
 from epszero.methods import Extragradient, ForwardBackward, ForwardBackwardForward, Method
 from epszero.oracles import PrimalDual
 from epszero.problems import Problem
@@ -38,6 +39,7 @@ REBUILT = {cls.__name__: cls for cls in (ForwardBackward, ForwardBackwardForward
 def record_of(certificate: Certificate) -> dict[str, Any]:
     """The record, made of plain JSON values: no infinities, no NaN."""
     solution = certificate.solution
+    assert solution is not None
     claims = {name: _plain(getattr(certificate, name)) for name in (
         "epsilon", "delta", "verdict", "by", "reason", "distance", "relative_distance", "exploitability",
         "total_exploitability", "cost_gap", "notes", "terms",
@@ -71,6 +73,21 @@ def read_record(given: Any) -> dict[str, Any]:
     if form != FORM:
         refuse("certificate_json", f"has the form {form!r}, but this version reads {FORM}", "Certify anew")
     return record
+
+
+def certificate_from(given: Any) -> Certificate:
+    """The certificate of a record, as it was claimed."""
+    record = read_record(given)
+    numbers = ("distance", "relative_distance", "total_exploitability", "cost_gap")
+    each = record["exploitability"]
+    return Certificate(
+        epsilon=math.inf if record["epsilon"] is None else record["epsilon"], delta=record["delta"],
+        verdict=Verdict(record["verdict"]), by=record["by"], reason=record["reason"],
+        exploitability=None if each is None else np.array(each, dtype=np.float64), notes=record["notes"],
+        terms={name: math.inf if value is None else value for name, value in record["terms"].items()},
+        leans_on=tuple(Leaning(one["what"], Provenance(one["provenance"]), one["evidence"]) for one in record["leans_on"]),
+        using=decoded(record["kind"]), record=record, **{name: record[name] for name in numbers},
+    )  # fmt: skip
 
 
 def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept: Samples | None) -> Solution:
@@ -141,6 +158,7 @@ def _settled(certificate: Certificate) -> Kind:
 
 def _data(certificate: Certificate) -> dict[str, Any]:
     solution = certificate.solution
+    assert solution is not None
     seen = solution.samples
     parts = [] if seen is None else list(seen) if isinstance(seen, list) else [seen]
     own = getattr(certificate.using, "samples", None)
