@@ -79,13 +79,14 @@ def certificate_from(given: Any) -> Certificate:
     """The certificate of a record, as it was claimed."""
     record = read_record(given)
     numbers = ("distance", "relative_distance", "total_exploitability", "cost_gap")
-    each = record["exploitability"]
+    savings = record["exploitability"]
     return Certificate(
         epsilon=math.inf if record["epsilon"] is None else record["epsilon"], delta=record["delta"],
         verdict=Verdict(record["verdict"]), by=record["by"], reason=record["reason"],
-        exploitability=None if each is None else np.array(each, dtype=np.float64), notes=record["notes"],
+        exploitability=None if savings is None else np.array(savings, dtype=np.float64), notes=record["notes"],
         terms={name: math.inf if value is None else value for name, value in record["terms"].items()},
-        leans_on=tuple(Leaning(one["what"], Provenance(one["provenance"]), one["evidence"]) for one in record["leans_on"]),
+        leans_on=tuple(Leaning(each["what"], Provenance(each["provenance"]), each["evidence"])
+                       for each in record["leans_on"]),
         using=decoded(record["kind"]), record=record, **{name: record[name] for name in numbers},
     )  # fmt: skip
 
