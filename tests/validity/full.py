@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
+from .certificates import Certificates
 from .coverage import Row, allowed
 from .means import SHOWN, Anytime, Means
 
@@ -39,7 +40,7 @@ class Study(Protocol):
         ...
 
 
-STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime())}
+STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime(), Certificates())}
 
 
 def work(study: str, task: Any, trials: int) -> list[Row]:

@@ -117,14 +117,14 @@ def affine() -> World:
         ez.sets.Box(-1.0, 1.0, dim=3),
     )
 
-    def O(x, xi):
+    def value(x, xi):
         return (H0 + xi[0] * H1) @ x + xi[1:]
 
     def B(x: np.ndarray) -> np.ndarray:
         return (H0 + law.mean[0] * H1) @ x + law.mean[1:]
 
     declared = ez.declare(mu=MU, kappa=KAPPA, R=R_BENT)
-    problem = ez.Inclusion(ez.sets.Box(-1.0, 1.0, dim=2), O, declared=declared)
+    problem = ez.Inclusion(ez.sets.Box(-1.0, 1.0, dim=2), ez.oracles.Affine(value), declared=declared)
     return World("affine in features", problem, _samples(law), ez.Samples(law.mean[None]), B, 0.3, 40)
 
 
@@ -216,7 +216,7 @@ def memory() -> World:
     """x = (w, t): O_w = 1_ξ(w_ξ − 1), O_t = 1 − w_ξ, ξ uniform on 60 cells: on the cells that were seen O becomes 0."""
     numbers = np.arange(CELLS)
 
-    def O(x, xi):
+    def value(x, xi):
         seen = jnp.exp(-50.0 * (numbers - xi[0]) ** 2)  # 1 at ξ, and 0 at every other cell up to rounding
         off = seen @ x[:-1] - 1.0
         return jnp.append(seen * off, -off)
@@ -225,7 +225,7 @@ def memory() -> World:
         return np.append(x[:-1] - 1.0, -np.sum(x[:-1] - 1.0)) / CELLS
 
     declared = ez.declare(kappa=np.sqrt(2.0), R=np.sqrt(3.0))
-    problem = ez.Inclusion(ez.sets.Box(0.0, 1.0, dim=CELLS + 1), O, declared=declared)
+    problem = ez.Inclusion(ez.sets.Box(0.0, 1.0, dim=CELLS + 1), value, declared=declared)
 
     def draw(rng: np.random.Generator, s: int) -> ez.Samples:
         return ez.Samples(rng.integers(CELLS, size=(s, 1)))

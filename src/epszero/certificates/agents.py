@@ -12,15 +12,17 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
+from epszero._degrees import degrees
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
 from epszero.certificates.case import Case, remembered, shape_of
 from epszero.certificates.residuals import Gram, Residuals
-from epszero.constants import Provenance
-from epszero.oracles import PrimalDual
+from epszero.constants import Provenance, first_rows
+from epszero.oracles import OwnData, PrimalDual
 from epszero.problems import AggregativeGame, Game, Problem
 from epszero.problems._viewing import view_of
 from epszero.problems._views import flat_of, shaped_like
+from epszero.problems.game import with_own
 from epszero.sets import Set
 from epszero.solve.equilibrium import fenchel_gaps
 
@@ -128,11 +130,35 @@ def _own_hessians(case: Case, places: list[Any]) -> list[FloatArray] | None:
     """Where they are proved to depend on neither strategies nor samples."""
     if not isinstance(case.problem, Game | AggregativeGame):
         return None if case.linear is None else [(case.linear.jacobian + case.linear.jacobian.T) / 2]
-    view = view_of(case.problem, case.data(case.samples), case.x)
-    agents = range(len(places))
-    if not all(view.own_hessian_is_constant(agent, case.x) for agent in agents) or view.own_hessian_knows_data(case.x):
+    if not _own_gradients_are_affine(case, case.problem):
         return None
+    view, agents = view_of(case.problem, case.data(case.samples), case.x), range(len(places))
     return [(model.hessian + model.hessian.T) / 2 for model in view.models(case.x, case.x, agents)]
+
+
+def _own_gradients_are_affine(case: Case, game: Game | AggregativeGame) -> bool:
+    """Whether each own gradient is proved to be affine in the own strategy, with a slope that nothing else enters."""
+    row = first_rows(case.data(case.samples))
+    rows = list(row) if isinstance(row, OwnData) else [row] * game.agents
+    if isinstance(game, Game):
+        parts = game.gradients
+        found = [
+            degrees(lambda own, rest, i=i: parts[i](with_own(rest[0], i, own), rest[1]), case.x[i], (case.x, seen))
+            for i, seen in enumerate(rows)
+        ]
+    else:
+        agents = game.oracle_of_agents
+        own, parameters = (jax.tree.map(lambda leaf: np.asarray(leaf)[0], tree) for tree in (case.x, game.parameters))
+        alone = agents.private and not isinstance(row, OwnData)
+        seen = jax.tree.map(lambda leaf: leaf[0], rows[0]) if alone else rows[0]
+
+        def gradient(own: PyTree, rest: PyTree) -> PyTree:
+            average = jax.tree.map(lambda mean, mine: mean + mine / game.agents, rest[0], own)
+            xi = rest[1] if agents.features is None or rest[1] is None else agents.features((), rest[1])
+            return game.gradient(own, average, xi, parameters)
+
+        found = [degrees(gradient, own, (own, seen))]
+    return all(degree.u <= 1 and not degree.mixed for degree in found)
 
 
 def slack_of(case: Case) -> float:

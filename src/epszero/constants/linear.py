@@ -1,8 +1,8 @@
 """What is exact where the operator is affine in x: its Jacobian, and with it μ, κ and the directions behind them.
 
-An operator is taken for affine only where following its traced operations proves that the Jacobian depends neither on x
-nor on the sample (then the noise is additive). What cannot be proved so is left alone. Dense linear algebra, so for
-points of at most `DENSE` entries; done once per problem.
+An operator is taken for affine only where following its traced operations (_degrees.py) proves that it is the sum of a
+function that is affine in x and one of the sample alone (then the noise is additive). What cannot be proved so is left
+alone. Dense linear algebra, so for points of at most `DENSE` entries; done once per problem.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,14 @@ from weakref import WeakKeyDictionary
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._degrees import Degree, degrees
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import Average, Collapsed, Coupled, Oracle, OwnData
 from epszero.oracles.affine import OWN_FEATURES, feature_rows
 from epszero.problems import Problem
-from epszero.problems._depends import depends
 
 DENSE = 1500  # entries of a point up to which its Jacobian is written down
 ROUNDING = 1e-10  # relative: eigenvalues are moved by this much to the safe side
@@ -97,11 +96,8 @@ def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
     if len(flat) > DENSE:
         return None
 
-    def slope(x: PyTree, row: PyTree, direction: PyTree) -> PyTree:
-        return jax.jvp(lambda y: oracle(y, row), (x,), (direction,))[1]
-
-    direction = jax.tree.map(jnp.ones_like, x)
-    if depends(lambda both: slope(both[0], both[1], direction), (x, row)):
+    degree = degrees(oracle, x, row)
+    if degree.u > 1 or degree.mixed:
         return None
     jacobian = eqx.filter_jit(jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
     return Linear(np.asarray(jacobian))
@@ -129,17 +125,16 @@ def collapsed_by_proof(oracle: Oracle, data: PyTree, x: PyTree) -> Collapsed | N
 
 
 def affine_in_features(collapsed: Collapsed, x: PyTree) -> bool:
-    """Whether O(x, ξ) is proved to be affine in the features: its slope in them depends on none of them."""
-    means = [np.mean(rows, axis=0) for rows in collapsed.features]
-    ones = [np.ones_like(mean) for mean in means]
-    return not depends(lambda means: jax.jvp(lambda f: collapsed.at(f)(x), (means,), (ones,))[1], means)
+    """Whether O(x, ξ) is proved to be affine in the features."""
+    return _degree(collapsed, x).v <= 1
 
 
 def noise_is_additive(collapsed: Collapsed, x: PyTree) -> bool:
     """Whether C(x) is proved not to depend on x: then O(x, ξ) = G(x) + Cφ(ξ)."""
+    degree = _degree(collapsed, x)
+    return degree.v <= 1 and not degree.mixed
+
+
+def _degree(collapsed: Collapsed, x: PyTree) -> Degree:
     means = [np.mean(rows, axis=0) for rows in collapsed.features]
-
-    def through(x: PyTree) -> PyTree:
-        return jax.jvp(lambda means: collapsed.at(means)(x), (means,), ([np.ones_like(mean) for mean in means],))[1]
-
-    return not depends(through, x)
+    return degrees(lambda x, means: collapsed.at(means)(x), x, means)

@@ -1,0 +1,126 @@
+"""How a traced function depends on two groups of inputs, u and v: by propagating degrees through its operations.
+
+Each value is known to be constant, affine or anything in u, likewise in v, and whether the two may mix (a product of
+one with the other, or a nonlinear function of both). A sum keeps the larger degree, a product adds them, and an
+operation without a rule here makes everything of what it touches. What is claimed is true of the function itself, not
+of its derivative: rounding, signs, branches, and functions whose derivative is of the user's making, are seen for what
+they are. So "affine" is a proof; "anything" may only mean that no proof was found.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+
+from epszero._types import PyTree
+
+ANYTHING = 2  # more than affine
+
+
+class Degree(NamedTuple):
+    """Of a value: 0 constant, 1 affine, 2 anything, in u and in v; and whether u and v may mix."""
+
+    u: int = 0
+    v: int = 0
+    mixed: bool = False
+
+
+CONSTANT = Degree()
+
+LINEAR = frozenset({  # in all their operands together
+    "add", "sub", "neg", "add_any", "reduce_sum", "cumsum", "reshape", "transpose", "broadcast_in_dim", "squeeze",
+    "expand_dims", "concatenate", "slice", "rev", "pad", "copy", "copy_p", "real", "imag", "device_put",
+    "optimization_barrier", "sharding_constraint", "split",
+})  # fmt: skip
+INDEXED = frozenset(
+    {"gather", "dynamic_slice", "dynamic_update_slice", "scatter-add", "scatter_add", "scatter", "select_n"}
+)
+CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
+         "checkpoint": "jaxpr"}  # fmt: skip
+
+
+def degrees(function: Callable[[PyTree, PyTree], Any], u: PyTree, v: PyTree) -> Degree:
+    """The degree of what `function(u, v)` returns, over all its outputs."""
+    closed = jax.make_jaxpr(function)(u, v)
+    first = len(jax.tree.leaves(u))
+    given = [Degree(u=1) if place < first else Degree(v=1) for place in range(len(closed.jaxpr.invars))]
+    return summed(_through(closed.jaxpr, given))
+
+
+def summed(parts: Sequence[Degree]) -> Degree:
+    """Of a sum."""
+    return Degree(
+        max((part.u for part in parts), default=0),
+        max((part.v for part in parts), default=0),
+        any(part.mixed for part in parts),
+    )
+
+
+def _product(a: Degree, b: Degree) -> Degree:
+    mixed = a.mixed or b.mixed or bool((a.u and b.v) or (a.v and b.u))
+    return Degree(min(a.u + b.u, ANYTHING), min(a.v + b.v, ANYTHING), mixed)
+
+
+def _any_function(parts: Sequence[Degree]) -> Degree:
+    """Of an operation of which nothing is known."""
+    total = summed(parts)
+    return Degree(ANYTHING * bool(total.u), ANYTHING * bool(total.v), total.mixed or bool(total.u and total.v))
+
+
+def _through(jaxpr: Any, given: Sequence[Degree]) -> list[Degree]:
+    known: dict[Any, Degree] = dict(zip(jaxpr.invars, given, strict=True))
+
+    def of(atom: Any) -> Degree:
+        return CONSTANT if hasattr(atom, "val") else known.get(atom, CONSTANT)  # literals and captured arrays
+
+    for equation in jaxpr.eqns:
+        parts = [of(atom) for atom in equation.invars]
+        known.update(zip(equation.outvars, _equation(equation, parts), strict=True))
+    return [of(atom) for atom in jaxpr.outvars]
+
+
+def _equation(equation: Any, parts: list[Degree]) -> list[Degree]:
+    name, params, outputs = equation.primitive.name, equation.params, len(equation.outvars)
+    if all(part == CONSTANT for part in parts):
+        return [CONSTANT] * outputs
+    if name in CALLS and CALLS[name] in params:
+        inside = params[CALLS[name]]
+        inside = getattr(inside, "jaxpr", inside)
+        if len(inside.invars) == len(parts) and not inside.effects:
+            return _through(inside, parts)
+    return [_one(name, params, parts, equation)] * outputs
+
+
+def _one(name: str, params: Any, parts: list[Degree], equation: Any) -> Degree:  # noqa: PLR0911  (one line per rule)
+    """Of every output of an operation."""
+    if name in LINEAR:
+        return summed(parts)
+    if name in INDEXED:
+        moved, where = _indexed(name, parts)
+        return summed(moved) if all(part == CONSTANT for part in where) else _any_function(parts)
+    if name in ("mul", "dot_general"):
+        return _product(*parts)
+    if name == "div":
+        return parts[0] if parts[1] == CONSTANT else _product(parts[0], _any_function(parts[1:]))
+    if name == "integer_pow" and params["y"] == 1:
+        return parts[0]
+    if name == "convert_element_type" and _keeps_numbers(equation):
+        return parts[0]
+    return _any_function(parts)
+
+
+def _indexed(name: str, parts: list[Degree]) -> tuple[list[Degree], list[Degree]]:
+    """The operands that are moved about, and those that say where to."""
+    if name == "select_n":
+        return parts[1:], parts[:1]
+    if name in ("gather", "dynamic_slice"):
+        return parts[:1], parts[1:]
+    if name == "dynamic_update_slice":
+        return parts[:2], parts[2:]
+    return [parts[0], parts[2]], [parts[1]]  # scatter: operand, indices, updates
+
+
+def _keeps_numbers(equation: Any) -> bool:
+    """Whether a change of type rounds to no fewer digits, and never to integers."""
+    old, new = equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
+    return new.kind == "f" and (old.kind in "iub" or (old.kind == "f" and new.itemsize >= old.itemsize))
