@@ -41,12 +41,12 @@ SIZE = 60
 LOOKS = (15, 30, 60)
 AT_ONCE = 500  # trials that are solved together
 ROUNDING = 1e-9  # of the solver that found x*, of the projections that give savings
-Certify = Callable[[ez.Solution, Any, float], Iterable[ez.Certificate]]
+Certify = Callable[[list[ez.Solution], list[Any], float], Iterable[Iterable[ez.Certificate]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """A way to certify: from a solution and fresh samples to the certificates that were read, in turn."""
+    """A way to certify: from solutions and fresh samples to the certificates of each that were read, in turn."""
 
     name: str
     certify: Certify
@@ -55,11 +55,18 @@ class Entrant:
 
 def plain(name: str, kind: Kind) -> Entrant:
     """One kind for all trials."""
-    return Entrant(name, lambda solution, fresh, delta: [ez.certify(solution, delta, kind)])
+    return Entrant(name, lambda solutions, fresh, delta: [[one] for one in ez.certify_many(solutions, delta, kind)])
+
+
+def single(certify: Callable[[ez.Solution, Any, float], Iterable[ez.Certificate]]) -> Certify:
+    """One solution after another."""
+    return lambda solutions, fresh, delta: [
+        certify(one, aside, delta) for one, aside in zip(solutions, fresh, strict=True)
+    ]
 
 
 def _held_out(bound: Any = None) -> Certify:
-    return lambda solution, fresh, delta: [ez.certify(solution, delta, HoldOut(bound, samples=fresh))]
+    return single(lambda solution, fresh, delta: [ez.certify(solution, delta, HoldOut(bound, samples=fresh))])
 
 
 def _streamed(bound: Any = None) -> Certify:
@@ -71,7 +78,7 @@ def _streamed(bound: Any = None) -> Certify:
         for start, end in itertools.pairwise(LOOKS):
             yield (certificate := certificate.update(fresh[start:end]))
 
-    return certify
+    return single(certify)
 
 
 def moving(world: World, rng: np.random.Generator) -> ez.Samples:
@@ -171,8 +178,8 @@ def trials_of(
         for entrant in (one for one in entrants if one.data is draw):
             for delta in deltas:
                 outcome = outcomes[entrant.name, delta]
-                for solution, aside in zip(solutions, fresh, strict=True):
-                    _judge(world, solution, list(entrant.certify(solution, aside, delta)), outcome)
+                for solution, read in zip(solutions, entrant.certify(solutions, fresh, delta), strict=True):
+                    _judge(world, solution, list(read), outcome)
     return outcomes, np.array(norms)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from epszero.certificates.residuals import Residuals
 from epszero.constants import Constant, Provenance
+from epszero.samples import Samples
 
 if TYPE_CHECKING:
     from epszero.certificates.case import Case
@@ -74,6 +75,14 @@ class Refused(Exception):
 def cannot(reason: str, *leans_on: Leaning) -> NoReturn:
     """End an examination without a bound."""
     raise Refused(reason, leans_on)
+
+
+def check_independent(samples: Sequence[Samples]) -> None:
+    """A row that was selected twice is one sample, not two independent ones."""
+    for one in samples:
+        if one.repeated:
+            cannot(f"{one.repeated} of {len(one)} samples are repetitions of others: pass every sample once",
+                   Leaning(INDEPENDENT.what, Provenance.VIOLATED, "rows occur more than once"))  # fmt: skip
 
 
 class Kind(ABC):

@@ -72,4 +72,6 @@ class Anytime(Kind):
     def grown(self, case: Case, more: Samples) -> "Anytime":
         """With more of the stream, remembering that the certificate was read before."""
         samples, _ = self.stream(case)
+        if samples.overlaps(more):
+            refuse("new_samples", "some of them are in the stream already, and would count twice", "Pass new ones only")
         return replace(self, samples=samples.followed_by(more), looks=(*self.looks, len(samples)))

@@ -66,11 +66,13 @@ class Dependent(Kind):
         if self.phi is not None:
             total = float(np.sum(self.phi))
             said = Leaning(f"φ-mixing samples with Σφ(k) ≤ {total:.4g}", Provenance.DECLARED)
-            return examined(Evidence(case, [samples], self.support), PhiMixing(total), delta, self.title, said)
+            return examined(
+                Evidence(case, [samples], self.support, independent=False), PhiMixing(total), delta, self.title, said
+            )
         gap, left = self._thinned(len(samples), delta)
         kept = samples[::gap][: len(samples) // gap]
         said = Leaning(f"β-mixing samples with β({gap}) ≤ {self._rate(gap):.3g}", Provenance.DECLARED)
-        evidence = Evidence(case, [kept], self.support)
+        evidence = Evidence(case, [kept], self.support, independent=False)
         found = examined(
             evidence, self.bound or evidence.suited(), left, f"{self.title}, every {gap}-th of {len(samples)}", said
         )

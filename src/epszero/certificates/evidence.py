@@ -14,7 +14,7 @@ import numpy as np
 
 from epszero._double import to_numpy
 from epszero._types import FloatArray, PyTree
-from epszero.certificates._base import INDEPENDENT, Finding, Leaning, cannot
+from epszero.certificates._base import INDEPENDENT, Finding, Leaning, cannot, check_independent
 from epszero.certificates.case import Case
 from epszero.certificates.mean import Betting, EmpiricalBernstein, MeanBound, MeanSet, Region
 from epszero.certificates.residuals import Gram, Residuals
@@ -35,6 +35,7 @@ class Evidence:
     samples: list[Samples]
     support: Any  # as the user gave it to the kind: a set, "estimated", or None
     seen: list[Samples] | None = None  # other samples, which may tune weights
+    independent: bool = True  # whether the samples are claimed to be so
 
     @cached_property
     def collapsed(self) -> Collapsed | None:
@@ -119,11 +120,13 @@ class Evidence:
 def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *leanings: Leaning) -> Finding:
     """The possible residuals, by one confidence set for the mean of each data set."""
     case, rows = evidence.case, evidence.rows
+    if evidence.independent:
+        check_independent(evidence.samples)
     regions, known = evidence.regions(bound)
     share = delta / max(1, len(rows))
     for matrix in rows:
         if len(matrix) < bound.least(share):
-            cannot(f"{len(matrix)} samples are too few: {bound.title} needs {bound.least(share)}")
+            cannot(f"too few samples: {len(matrix)}, where {bound.title} needs {bound.least(share)}")
     _check_boxes(bound, regions)
     ready = case.sets.get((bound, delta))
     each = zip(rows, regions, strict=True)

@@ -142,7 +142,14 @@ def decoded(value: Any) -> Any:
         for name, attribute in fields.items():
             setattr(one, name, attribute)
         return one
-    return getattr(certificates, value["class"])(**fields)
+    known = getattr(certificates, value["class"], None)
+    if known is None:
+        refuse(
+            "certificate_json",
+            f"is by {value['class']}, which is not in ez.certificates",
+            "Certify anew with your kind",
+        )
+    return known(**fields)
 
 
 def _settled(certificate: Certificate) -> Kind:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epszero.certificates._base import INDEPENDENT, Finding, Kind
+from epszero.certificates._base import INDEPENDENT, Finding, Kind, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -32,6 +32,7 @@ class RepairedStability(Kind):
 
     def examine(self, case: Case, delta: float) -> Finding:
         run, noise = fixed_run(case), Noise(case)
+        check_independent(case.samples)
         steps = stability(case, noise)
         s, R = run.s, noise.R
         beta = (1 + float(steps.q[-1])) * steps.difference(s)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epszero._checks import positive, refuse
-from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, Refused, cannot
+from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, Refused, cannot, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -46,6 +46,7 @@ class UniformStability(Kind):
 
     def examine(self, case: Case, delta: float) -> Finding:
         run, noise = fixed_run(case), Noise(case)
+        check_independent(case.samples)
         M = noise.M
         beta, known, doubt = _beta(case, run, M.value)
         if self.loss_bound is not None:

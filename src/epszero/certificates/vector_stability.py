@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, cannot
+from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, cannot, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -37,6 +37,7 @@ class VectorStability(Kind):
     def examine(self, case: Case, delta: float) -> Finding:
         if len(case.samples) != 1:
             cannot("stability bounds are for one data set that all agents see")
+        check_independent(case.samples)
         noise, s = Noise(case), len(case.samples[0])
         R, L, variance = noise.R, noise.slope, noise.variance
         residual = float(np.linalg.norm(case.empirical))

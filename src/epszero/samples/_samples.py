@@ -138,6 +138,11 @@ class Samples:
         joined.__dict__["_history"] = self._history.followed_by(more._history)
         return joined
 
+    @property
+    def repeated(self) -> int:
+        """How many rows are here again, though not drawn again: a row selected twice is one sample, not two."""
+        return len(self) - len(np.unique(self._history.rows))
+
     def overlaps(self, other: "Samples") -> bool:
         """Whether some of these samples are the other's, as far as their history or their values tell.
 
