@@ -95,7 +95,7 @@ def _one(name: str, params: Any, parts: list[Degree], equation: Any) -> Degree: 
     """Of every output of an operation."""
     if name in LINEAR:
         return summed(parts)
-    if name in INDEXED:
+    if name in INDEXED and not (name == "scatter" and params.get("update_jaxpr") is not None):
         moved, where = _indexed(name, parts)
         return summed(moved) if all(part == CONSTANT for part in where) else _any_function(parts)
     if name in ("mul", "dot_general"):

@@ -5,22 +5,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from certified_data import H, rows
 
 import epszero as ez
-
-H = np.array([[1.4, 0.5, 0.0], [-0.3, 1.0, 0.2], [0.1, 0.0, 0.8]])
-UNIT = ez.sets.Box(0.0, 1.0, dim=3)
-
-
-def rows(s: int, seed: int) -> ez.Samples:
-    """Skewed samples in the unit cube."""
-    return ez.Samples(np.random.default_rng(seed).beta(0.7, 1.5, size=(s, 3)), support=UNIT)
 
 
 @pytest.fixture(scope="session")
 def additive() -> Any:
-    """O(x, ξ) = Hx − ξ on a box."""
-    return ez.Inclusion(ez.sets.Box(-0.2, 0.4, dim=3), ez.oracles.Additive(lambda x: H @ x, lambda xi: -xi))
+    """O(x, ξ) = Hx + ξ on a box."""
+    return ez.Inclusion(ez.sets.Box(-0.2, 0.4, dim=3), ez.oracles.Additive(lambda x: H @ x))
 
 
 @pytest.fixture(scope="session")

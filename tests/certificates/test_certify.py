@@ -5,9 +5,9 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from certified_data import UNIT, H, rows
 
 import epszero as ez
-from conftest import UNIT, H, rows
 from epszero.certificates import (
     Anytime,
     Betting,
@@ -236,7 +236,7 @@ def test_delta_is_a_probability(run, delta):
         (lambda run: ez.certify(run, using="MeanDeviation"), "must be a kind"),
         (lambda run: ez.certify(run, using=MeanDeviation), "must be a kind"),
         (lambda run: ez.certify(run, confidence=0.9), "confidence"),
-        (lambda run: ez.certify_many(run), "list"),
+        (ez.certify_many, "list"),
         (lambda run: ez.certify_many([]), "at least one"),
         (lambda run: MeanDeviation(bound="betting"), "bound"),
         (lambda run: MeanDeviation(support=[0, 1]), "support"),
@@ -313,3 +313,12 @@ def test_two_draws_from_a_pool_are_fresh_for_each_other(line):
     assert np.isfinite(ez.certify(solution, using=HoldOut(samples=few.take(60, seed=2))).epsilon)
     with pytest.raises(ez.InputError, match="has seen"):
         ez.certify(solution, using=HoldOut(samples=few))
+
+
+@pytest.mark.parametrize("kind", [None, VectorStability(), RepairedStability(), UniformStability()])
+def test_rows_that_were_taken_twice_are_not_independent(line, kind):
+    twice = rows(20, 1)[np.repeat(np.arange(20), 2)]
+    found = ez.certify(ez.solve(line, twice, ez.ForwardBackward(step=0.3), iterations=12), using=kind)
+    assert (found.verdict, found.epsilon) == ("refused", np.inf)
+    assert "repetitions" in found.reason
+    assert "violated" in leanings(found).values()

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from certified_data import H, rows
 
 import epszero as ez
-from conftest import H, rows
 from epszero.certificates import Hoeffding, MeanDeviation
 from epszero.certificates.case import Case
 from epszero.certificates.convert import distance, exploitability
@@ -129,7 +129,6 @@ def test_savings_by_curvature_are_exact_without_constraints():
     assert total.value == pytest.approx(np.sum(each.value))
 
 
-@pytest.mark.xfail(strict=True, reason="agents.py: 1/μ = ∞ times a zero of C is NaN, with a warning")
 def test_without_curvature_support_functions_serve():
     """Costs ⟨ξ, x_i⟩: no Hessian at all, and C has zeros."""
     costs = [lambda x, xi, i=i: xi @ x[i] for i in range(2)]
@@ -159,14 +158,7 @@ def coupled(wrapped):
     return ez.Game([wrapped(cost(0)), wrapped(cost(1))], BOXES, shared=(G, b))
 
 
-UNDECLARED = pytest.mark.xfail(
-    strict=True, reason="shared.py takes CoupledMean only, and a proof of structure gives AtMean"
-)
-
-
-@pytest.mark.parametrize(
-    "wrapped", [ez.oracles.Affine, pytest.param(lambda cost: cost, marks=UNDECLARED)], ids=["declared", "proved"]
-)
+@pytest.mark.parametrize("wrapped", [ez.oracles.Affine, lambda cost: cost], ids=["declared", "proved"])
 def test_the_distance_with_shared_constraints_holds(wrapped):
     """Whenever the true mean is within the confidence set, which is what probability has to do with it."""
     support, step = ez.sets.Box(-2.0, 1.0, dim=4), ez.PreconditionedForwardBackward(step=0.2, dual_step=0.5)

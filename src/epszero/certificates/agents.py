@@ -6,6 +6,7 @@ makes every own cost μ-strongly convex. A minimisation is a game of one agent.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -13,15 +14,17 @@ import jax
 import numpy as np
 
 from epszero._degrees import degrees
+from epszero._double import to_numpy
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
-from epszero.certificates.case import Case, remembered, shape_of
+from epszero.certificates.case import Case, evaluated, remembered, shape_of
 from epszero.certificates.residuals import Gram, Residuals
 from epszero.constants import Provenance, first_rows
 from epszero.oracles import OwnData, PrimalDual
 from epszero.problems import AggregativeGame, Game, Problem
 from epszero.problems._viewing import view_of
-from epszero.problems._views import flat_of, shaped_like
+from epszero.problems._views import flat_of, growth, shaped_like
+from epszero.problems.feasible import points_around
 from epszero.problems.game import with_own
 from epszero.sets import Set
 from epszero.solve.equilibrium import fenchel_gaps
@@ -53,6 +56,8 @@ class Curvatures:
 
     def lengths(self, e: FloatArray) -> FloatArray:
         """‖M_i^{−½}e_i‖."""
+        if isinstance(self.inverse, np.ndarray) and not np.isfinite(self.inverse):
+            return np.full(len(self.places), np.inf)
         if self.stacked is not None:
             own = e[self.stacked[0]]
             bent = own * self.stacked[1] if self.stacked[1].ndim == 0 else np.einsum("iab,ib->ia", self.stacked[1], own)
@@ -65,7 +70,8 @@ class Curvatures:
     def steepest(self) -> FloatArray:
         """‖M_i^{−½}‖."""
         if isinstance(self.inverse, np.ndarray):
-            return np.full(len(self.places), float(np.sqrt(self.inverse)))
+            finite = float(self.inverse) if np.isfinite(self.inverse) else 0.0
+            return np.full(len(self.places), float(np.sqrt(finite)))
         return np.array([np.sqrt(np.linalg.norm(M, 2)) for M in self.inverse])
 
     def grams(self, case: Case, C: Any) -> Gram:
@@ -82,7 +88,8 @@ class Curvatures:
 
     def _grams(self, C: FloatArray) -> FloatArray:
         if isinstance(self.inverse, np.ndarray):
-            return np.stack([float(self.inverse) * C[place].T @ C[place] for place in self.places])
+            factor = float(self.inverse) if np.isfinite(self.inverse) else 0.0  # ∞ is in the lengths already
+            return np.stack([factor * C[place].T @ C[place] for place in self.places])
         return np.stack([C[p].T @ M @ C[p] for p, M in zip(self.places, self.inverse, strict=True)])
 
 
@@ -161,6 +168,22 @@ def _own_gradients_are_affine(case: Case, game: Game | AggregativeGame) -> bool:
     return all(degree.u <= 1 and not degree.mixed for degree in found)
 
 
+def not_convex(case: Case) -> str | None:
+    """The evidence that the loss of a minimisation is not convex, between some points of the domain."""
+    if case.linear is not None:
+        return None
+    average = case.problem.oracle.average(case.data(case.samples), case.point)
+    points = points_around(case.problem.strategies, case.x)
+    slopes = [to_numpy(evaluated(average, point)) for point in points]
+    for (u, at_u), (v, at_v) in combinations(zip(points, slopes, strict=True), 2):
+        along, size = growth(u, v, at_u, at_v)
+        if float(along) < -1e-8 * float(size):
+            return (
+                f"the loss is not convex: between two points its slope falls by {-float(along):.3g} per unit of length"
+            )
+    return None
+
+
 def slack_of(case: Case) -> float:
     """λᵀ[−h(x)]₊, 0 without shared constraints."""
     if case.problem.coupling is None or not isinstance(case.point, PrimalDual):
@@ -183,7 +206,7 @@ def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> Floa
         return np.full(len(gaps), np.inf)
     else:
         spread = np.asarray(residuals.through(known.plain_grams(case, residuals.map)))
-    return gaps + spread * far
+    return np.where(np.isfinite(far), gaps + spread * np.where(np.isfinite(far), far, 0.0), np.inf)
 
 
 def reach(case: Case, x: PyTree) -> FloatArray:

@@ -49,7 +49,7 @@ class Anytime(Kind):
 
     def stream(self, case: Case) -> tuple[Samples, bool]:
         """The data, and whether they must not have been seen by the run."""
-        if isinstance(case.solution.samples, list):
+        if len(case.samples) != 1 or isinstance(case.solution.samples, list):
             cannot("a stream is one data set that all agents see")
         structured = case.collapsed(case.samples) is not None
         if structured:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
-from epszero.certificates._base import Finding, Kind, Refused
+from epszero.certificates._base import Finding, Kind, Refused, cannot
 from epszero.certificates._inputs import checked_delta
 from epszero.certificates.anytime import Anytime
 from epszero.certificates.case import Case
@@ -70,6 +70,8 @@ def _certificate(case: Case, delta: float, using: Kind | None) -> Certificate:
         kind, why = (using, "named by the user") if using is not None else chosen(case)
         meanings = dict.fromkeys(("distance", "exploitability", "total", "cost_gap"), NOTHING)
         try:
+            if case.problem.oracle.uncertain and not case.samples:
+                cannot("the solution carries no samples")
             case.check_membership()
             found = kind.examine(case, delta)
             if math.isfinite(found.epsilon):

@@ -18,12 +18,12 @@ import numpy as np
 
 from epszero._types import FloatArray
 from epszero.certificates._base import Leaning
-from epszero.certificates.agents import Curvatures, curvatures, slack_of, support_savings
+from epszero.certificates.agents import Curvatures, curvatures, not_convex, slack_of, support_savings
 from epszero.certificates.case import Case
 from epszero.certificates.certificate import NO_GAME
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.shared import multiplier_slack
-from epszero.constants import Provenance
+from epszero.constants import DENSE, Provenance
 from epszero.problems import AggregativeGame, Game, Minimization
 
 
@@ -39,10 +39,7 @@ class Meaning:
 def distance(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
     """‖x − x*‖."""
     if case.mu is None:
-        why = (
-            "B is affine but not strongly monotone" if case.linear is not None else "no strong monotonicity μ is known"
-        )
-        return Meaning(None, f"{why}: the zero may not be unique (ez.declare(mu=…))" if case.linear is None else why)
+        return Meaning(None, _why_no_mu(case))
     if case.mu.provenance is Provenance.VIOLATED:
         return Meaning(None, f"μ = {case.mu.value:.4g} is declared, but {case.mu.evidence}")
     leans = (Leaning.on("strong monotonicity μ", case.mu),)
@@ -54,6 +51,14 @@ def distance(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
     return Meaning(min(known), f"{how} with μ = {case.mu.value:.4g}", leans)
 
 
+def _why_no_mu(case: Case) -> str:
+    if case.linear is not None:
+        return "B is affine but not strongly monotone"
+    if len(case.z) > DENSE:
+        return f"x has {len(case.z)} entries, too many to find μ (at most {DENSE}): ez.declare(mu=…)"
+    return "no strong monotonicity μ is known, so the zero may not be unique: ez.declare(mu=…)"
+
+
 def _distance(case: Case, residuals: Residuals, mu: float) -> float | str:
     """From one set of residuals; with shared constraints ⟨e_λ, λ − λ*⟩ comes on top."""
     slack: float | str = 0.0
@@ -61,6 +66,7 @@ def _distance(case: Case, residuals: Residuals, mu: float) -> float | str:
         slack = multiplier_slack(case, residuals)
     if isinstance(slack, str):
         return slack
+    slack += case.inexactness
     plain = (residuals.epsilon + np.sqrt(residuals.epsilon**2 + 4 * mu * slack)) / (2 * mu)
     return plain if case.linear is None else min(plain, _s_lemma(case, residuals, slack))
 
@@ -85,7 +91,8 @@ def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Meaning, Me
     if not isinstance(case.problem, Game | AggregativeGame):
         none = Meaning(None, NO_GAME)
         return none, none
-    known = curvatures(case)
+    doubts = [note for note in case.solution.notes if "not convex" in note]
+    known = doubts[0] if doubts else curvatures(case)
     if isinstance(known, str):
         return Meaning(None, known), Meaning(None, known)
     return _savings(case, sets, known)
@@ -95,12 +102,12 @@ def cost_gap(case: Case, sets: tuple[Residuals, ...]) -> Meaning:
     """How much dearer x is than the best, in a minimisation."""
     if not isinstance(case.problem, Minimization):
         return Meaning(None, "the problem is not a minimisation")
-    known = curvatures(case)
+    known = not_convex(case) or curvatures(case)
     return Meaning(None, known) if isinstance(known, str) else _savings(case, sets, known)[0]
 
 
 def _savings(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tuple[Meaning, Meaning]:
-    slack = slack_of(case)
+    slack = slack_of(case) + case.inexactness
     by_curvature = np.min([_by_curvature(case, known, one) for one in sets], axis=0) + slack
     by_support = np.min([support_savings(case, known, one) for one in sets], axis=0) + slack
     each = np.maximum(np.minimum(by_curvature, by_support), 0.0)

@@ -24,6 +24,7 @@ from epszero.samples import Samples
 
 ESTIMATED = "estimated"  # what a user passes for a support that is to be read off the data
 MOST_VALUES = 3000  # entries of x up to which its values are treated without features
+SMALLEST = 1e-100  # the smallest size of noise that is computed with
 FEW = 1  # features up to which betting is shorter than empirical Bernstein
 
 
@@ -68,7 +69,10 @@ class Evidence:
             return [None] * len(self.rows), [_leaning(*said) for said in bound.assumptions()]
         found = [self._region(place, rows) for place, rows in enumerate(self.rows)]
         if self.seen:
-            before = Evidence(self.case, self.seen, None).rows
+            earlier = Evidence(self.case, self.seen, self.support)
+            before = earlier.rows
+            for place, rows in enumerate(before):
+                earlier._region(place, rows)  # they must lie where the fresh ones do
             found = [(one.after(rows), leaning) for (one, leaning), rows in zip(found, before, strict=True)]
         leanings = list(dict.fromkeys(leaning for _, leaning in found))
         return [region for region, _ in found], leanings + [_leaning(*said) for said in bound.assumptions()]
@@ -85,8 +89,10 @@ class Evidence:
         if support is None and own and self.collapsed is not None:
             support = self.samples[self.collapsed.sets[place]].support
         if support is None:
-            return self._declared_range(dim)
+            return self._declared_range(dim, rows)
         region = Region.of(support, dim)
+        if region is not None and not (region.diameter == 0 or SMALLEST < region.diameter < 1 / SMALLEST):
+            cannot(f"the support of {name} has the diameter {region.diameter:.3g}: scale the data so that it is near 1")
         if region is None:
             cannot(f"the support of {name} has no known size (it is unbounded, or no set of ez.sets with dim={dim})")
         leaning = Leaning(f"support of {name}: {brief(support)}", Provenance.DECLARED, "every sample lies inside")
@@ -98,12 +104,16 @@ class Evidence:
                        Leaning(leaning.what, Provenance.VIOLATED, f"sample {outside[0]}"))  # fmt: skip
         return region, leaning
 
-    def _declared_range(self, dim: int) -> tuple[Region, Leaning]:
+    def _declared_range(self, dim: int, rows: FloatArray) -> tuple[Region, Leaning]:
         """From ez.declare(R=…) or M, for values of O."""
         declared = self.case.problem.declared
         bounds = [value for value in (declared.R, None if declared.M is None else 2 * declared.M) if value is not None]
         if self.collapsed is None and bounds:
             R = min(bounds)
+            seen = largest_apart(rows)
+            if seen > R * (1 + 1e-9):
+                cannot(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g} is declared, but two samples are {seen:.4g} apart",
+                       Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.VIOLATED, "two samples"))  # fmt: skip
             return Region.within(R, dim), Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.DECLARED, "ez.declare")
         where = "Samples(values, support=…)" if self.what == "ξ" else "support=… of the certificate"
         also = " or ez.declare(R=…)" if self.collapsed is None else ""
@@ -170,6 +180,11 @@ def _structure(evidence: Evidence) -> list[Leaning]:
     if evidence.case.affine(evidence.collapsed):
         return [Leaning(f"O(x, ξ) = {form}", Provenance.EXACT, "by following its operations")]
     return [Leaning(f"O(x, ξ) = {form}", Provenance.DECLARED, "checked at two samples")]
+
+
+def largest_apart(rows: FloatArray) -> float:
+    """At most the largest distance between two rows: the largest from the first."""
+    return float(np.max(np.linalg.norm(rows - rows[0], axis=1), initial=0.0))
 
 
 def _check_boxes(bound: MeanBound, regions: list[Region | None]) -> None:

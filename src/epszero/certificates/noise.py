@@ -7,15 +7,21 @@ are declared (R, M by ez.declare; R ≤ 2M, σ² ≤ R²/2, L_Δ ≤ 2κ). M ≤
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 
-from epszero.certificates._base import Refused, cannot
+from epszero._points import norm, subtract
+from epszero._types import PyTree
+from epszero.certificates._base import Leaning, Refused, cannot
 from epszero.certificates.case import Case, evaluated
 from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import EmpiricalBernstein, Region
 from epszero.certificates.residuals import largest
-from epszero.constants import Constant, Provenance, worst
+from epszero.constants import Constant, Provenance, first_rows, worst
+from epszero.oracles import Oracle, PrimalDual
 from epszero.problems._views import flat_of
 
 
@@ -57,13 +63,32 @@ class Noise:
                 value = min(value, largest(gram, region.upper - region.lower, np.arange(len(region.lower))))
             found.append(Constant(float(value), provenance, "from the support, as the noise is additive"))
         if declared.R is not None:
-            found.append(Constant(declared.R, Provenance.DECLARED, "ez.declare"))
+            found.append(self._seen_within("R", declared.R, self._apart, "two samples are {:.4g} apart at this x"))
         if declared.M is not None:
-            found.append(Constant(2 * declared.M, Provenance.DECLARED, "2M"))
+            found.append(Constant(2 * self.M.value, self.M.provenance, "2M"))
         if not found:
             cannot("nothing is known of the size of the noise over the domain: give Samples a support where the noise "
                    "is additive, else ez.declare(R=…) or ez.declare(M=…)")  # fmt: skip
         return min(found, key=lambda constant: constant.value)
+
+    def _seen_within(self, name: str, value: float, seen: float, witness: str) -> Constant:
+        """A declared bound, unless a sample is beyond it."""
+        if seen > value * (1 + 1e-9):
+            what = Leaning(f"{name} = {value:.4g}", Provenance.VIOLATED, witness.format(seen))
+            cannot(f"{name} = {value:.4g} is declared, but {what.evidence}", what)
+        return Constant(value, Provenance.DECLARED, "ez.declare")
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        """The largest ‖O(x, ξ_j)‖, and the largest ‖O(x, ξ_j) − O(x, ξ_1)‖, over the samples."""
+        (samples,) = self.case.samples
+        oracle, point = self.case.problem.oracle, self.case.point
+        size, apart = _sizes(oracle, samples.values, first_rows(samples.values), point)
+        return float(np.max(size)), float(np.max(apart))
+
+    @property
+    def _apart(self) -> float:
+        return self._sizes[1]
 
     @cached_property
     def variance(self) -> Constant:
@@ -95,7 +120,7 @@ class Noise:
         """The largest ‖O(x, ξ)‖."""
         declared = self.case.problem.declared.M
         if declared is not None:
-            return Constant(declared, Provenance.DECLARED, "ez.declare")
+            return self._seen_within("M", declared, self._sizes[0], "a sample has ‖O(x, ξ)‖ = {:.4g}")
         kappa, diameter = self.case.kappa, self.case.diameter
         if kappa is None or diameter is None:
             cannot("M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is "
@@ -104,3 +129,13 @@ class Noise:
         here = float(np.linalg.norm(flat_of(evaluated(average, self.case.point))))
         value = here + kappa.value * diameter.value + self.R.value
         return Constant(value, worst([kappa.provenance, self.R.provenance]), "from κ, the diameter and R")
+
+
+@eqx.filter_jit
+def _sizes(oracle: Oracle, data: PyTree, first: PyTree, point: PyTree) -> tuple[Any, Any]:
+    def both(xi: PyTree) -> tuple[Any, Any]:
+        here, there = oracle(point, xi), oracle(point, first)
+        own = here.x if isinstance(here, PrimalDual) else here
+        return norm(own), norm(subtract(here, there))
+
+    return jax.lax.map(both, data, batch_size=64)

@@ -175,10 +175,13 @@ class Known:
         """By a radius that does not depend on the data, from s/part samples."""
 
         def answer(s: int) -> float:
+            if s < part:
+                return math.inf
+            self._check_additive()
             regions, _ = self.evidence.regions(bound)
             many = len(regions)
             radii = [
-                bound.radius(max(s // part, 1), rows.shape[1], region, self.delta / many)
+                bound.radius(s // part, rows.shape[1], region, self.delta / many)
                 for rows, region in zip(self.evidence.rows, regions, strict=True)
             ]
             if any(radius is None for radius in radii):
@@ -199,11 +202,18 @@ class Known:
 
     def _foretold(self, s: int) -> float:
         """About what empirical Bernstein will give, if the pilot's variance is the true one."""
+        self._check_additive()
         regions, _ = self.evidence.regions(EmpiricalBernstein())
         log = math.log(2 * len(regions) / self.delta)
         radii = [math.sqrt(2 * log * float(np.sum(np.var(rows, axis=0))) / s) + _reach(region) * log / (3 * s)
                  for rows, region in zip(self.evidence.rows, regions, strict=True)]  # fmt: skip
         return self._meaning(self._residuals(radii))
+
+    def _check_additive(self) -> None:
+        """Before x is known, the effect of the features on the residual is, only where it does not depend on x."""
+        collapsed = self.evidence.collapsed
+        if collapsed is not None and not self.case.additive(collapsed):
+            cannot("the noise is not additive: what it does depends on x, which is not known yet")
 
     @cached_property
     def _noise(self) -> Noise:

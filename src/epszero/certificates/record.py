@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from epszero import certificates, sets
@@ -23,6 +24,7 @@ from epszero.certificates._base import Kind, Leaning
 from epszero.certificates.certificate import Certificate, Verdict
 from epszero.certificates.dependent import Dependent
 from epszero.certificates.mean import MeanBound
+from epszero.certificates.tightest import Tightest
 from epszero.constants import Provenance
 from epszero.methods import Extragradient, ForwardBackward, ForwardBackwardForward, Method
 from epszero.oracles import PrimalDual
@@ -48,7 +50,7 @@ def record_of(certificate: Certificate) -> dict[str, Any]:
         "form": FORM,
         **claims,
         "leans_on": [dataclasses.asdict(leaning) for leaning in certificate.leans_on],
-        "kind": encoded(_settled(certificate)),
+        "kind": encoded(settled(certificate.using, _most(solution))),
         "data": _data(certificate),
         "declared": {name: value for name, value in vars(solution.problem.declared).items() if value},
         "run": _run(solution),
@@ -87,7 +89,7 @@ def certificate_from(given: Any) -> Certificate:
         terms={name: math.inf if value is None else value for name, value in record["terms"].items()},
         leans_on=tuple(Leaning(each["what"], Provenance(each["provenance"]), each["evidence"])
                        for each in record["leans_on"]),
-        using=decoded(record["kind"]), record=record, **{name: record[name] for name in numbers},
+        using=decoded(record["kind"], {}), record=record, **{name: record[name] for name in numbers},
     )  # fmt: skip
 
 
@@ -100,7 +102,8 @@ def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept:
     point, element = _nested(problem, record["point"]), _nested(problem, record["element"])
     return Solution(
         point=point, element=element, residual=math.nan, iterations=run["iterations"], status=Status(run["status"]),
-        notes=(), trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None, problem=problem, samples=samples,
+        notes=tuple(run["notes"]), trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None,
+        problem=problem, samples=samples,
         method=_method(run, problem, point), holdout=kept, fixed_iterations=run["fixed_iterations"],
     )  # fmt: skip
 
@@ -109,56 +112,68 @@ def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept:
 
 
 def encoded(value: Any) -> Any:  # noqa: PLR0911  (one line per kind of value)
-    """A kind, a bound, a set or a setting as plain JSON."""
+    """A kind, a bound, a set or a setting as plain JSON. Samples are in the record by their digest."""
     if isinstance(value, Samples):
-        return None  # the data are in the record by their digest
+        return {"samples": value.digest()}
     if isinstance(value, Kind | MeanBound):
         fields = {one.name: encoded(getattr(value, one.name)) for one in dataclasses.fields(value)}  # pyright: ignore[reportArgumentType]
         return {"class": type(value).__name__, **fields}
     if isinstance(value, sets.Set):
-        return {"set": type(value).__name__, **{name: encoded(one) for name, one in vars(value).items()}}
+        return {"set": type(value).__name__, "of": {name: encoded(one) for name, one in vars(value).items()}}
     if isinstance(value, np.ndarray):
         return {"array": value.tolist()}
     if isinstance(value, Mapping):
         return {"mapping": [[key, encoded(one)] for key, one in value.items()]}
     if isinstance(value, list | tuple):
         return [encoded(one) for one in value]
-    return _plain(value)
+    plain = value is None or isinstance(value, str | int | float | np.generic)
+    return _plain(value) if plain else {"opaque": repr(value)}
 
 
-def decoded(value: Any) -> Any:
-    """Back from `encoded`."""
+def decoded(value: Any, samples: Mapping[str, Samples]) -> Any:  # noqa: PLR0911  (one line per kind of value)
+    """Back from `encoded`, with the samples found by their digests."""
     if isinstance(value, list):
-        return tuple(decoded(one) for one in value)
+        return tuple(decoded(one, samples) for one in value)
     if not isinstance(value, dict):
         return value
+    if "opaque" in value:
+        refuse("certificate_json", f"was made with {value['opaque'][:60]}, which a record cannot hold", "Pass using=")
     if "array" in value:
         return np.array(value["array"], dtype=np.float64)
+    if "samples" in value and len(value) == 1:
+        return samples.get(value["samples"])
     if "mapping" in value:
-        return {key: decoded(one) for key, one in value["mapping"]}
-    fields = {name: decoded(one) for name, one in value.items() if name not in ("class", "set")}
+        return {key: decoded(one, samples) for key, one in value["mapping"]}
     if "set" in value:
-        one = object.__new__(getattr(sets, value["set"]))
-        for name, attribute in fields.items():
-            setattr(one, name, attribute)
-        return one
+        single = object.__new__(getattr(sets, value["set"]))
+        for name, attribute in value["of"].items():
+            setattr(single, name, decoded(attribute, samples))
+        return single
     known = getattr(certificates, value["class"], None)
     if known is None:
-        refuse(
-            "certificate_json",
-            f"is by {value['class']}, which is not in ez.certificates",
-            "Certify anew with your kind",
-        )
-    return known(**fields)
+        refuse("certificate_json", f"is by {value['class']}, which is not in ez.certificates", "Pass it as using=")
+    return known(**{name: decoded(one, samples) for name, one in value.items() if name != "class"})
 
 
-def _settled(certificate: Certificate) -> Kind:
-    """The kind, with a function for a rate replaced by the one value that was used."""
-    kind, terms = certificate.using, certificate.terms
-    if isinstance(kind, Dependent) and callable(kind.beta) and "gap" in terms:
-        gap = int(terms["gap"])
-        return dataclasses.replace(kind, beta={gap: terms["beta"]}, gap=gap)
+def settled(kind: Any, most: int) -> Any:
+    """The kind, with a function for a rate of mixing replaced by its values."""
+    if isinstance(kind, Dependent) and callable(kind.beta):
+        return dataclasses.replace(kind, beta=[float(kind.beta(gap)) for gap in range(1, most + 1)])
+    if isinstance(kind, Tightest):
+        return dataclasses.replace(kind, kinds=[settled(one, most) for one in kind.kinds])
     return kind
+
+
+def _most(solution: Solution) -> int:
+    return len(solution.samples) if isinstance(solution.samples, Samples) else 1
+
+
+def given_samples(kind: Any) -> list[Samples]:
+    """The samples that a kind brings along."""
+    if isinstance(kind, Tightest):
+        return [one for inner in kind.kinds for one in given_samples(inner)]
+    own = getattr(kind, "samples", None)
+    return [own] if isinstance(own, Samples) else []
 
 
 # -- data, run and points ----------------------------------------------------------------------------------------------
@@ -169,12 +184,11 @@ def _data(certificate: Certificate) -> dict[str, Any]:
     assert solution is not None
     seen = solution.samples
     parts = [] if seen is None else list(seen) if isinstance(seen, list) else [seen]
-    own = getattr(certificate.using, "samples", None)
     kept = solution.holdout
     return {
         "seen": [_brief(one) for one in parts],
         "kept_aside": None if kept is None else {**_brief(kept), "seed": HOLDOUT_SEED},
-        "given": None if own is None else _brief(own),
+        "given": [_brief(one) for one in given_samples(certificate.using)],
     }
 
 
@@ -191,20 +205,35 @@ def _run(solution: Solution) -> dict[str, Any]:
     return {
         "method": type(solution.method).__name__, "description": solution.method.description,
         "iterations": solution.iterations, "fixed_iterations": solution.fixed_iterations,
-        "status": solution.status.value, "relaxation": getattr(solution.method, "relaxation", None),
-        "steps": [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(sizes)],
+        "status": solution.status.value, "notes": list(solution.notes),
+        "relaxation": getattr(solution.method, "relaxation", None),
+        "steps": [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(sizes)] or _scheduled(solution),
     }  # fmt: skip
 
 
+def _scheduled(solution: Solution) -> list[Any]:
+    """The steps of a schedule, one per iteration, where each is a number."""
+    schedule = getattr(getattr(solution.method, "steps", None), "schedule", None)
+    if schedule is None:
+        return []
+    with jax.enable_x64(True):
+        sizes = [np.asarray(schedule(k)) for k in range(solution.iterations + 1)]
+    return [{"schedule": [float(size) for size in sizes]}] if all(size.ndim == 0 for size in sizes) else []
+
+
 def _method(run: Mapping[str, Any], problem: Problem, point: PyTree) -> Method:
-    """The method again, where it was one with one constant step."""
+    """The method again, where its steps were one number, or one for each iteration."""
     cls = REBUILT.get(run["method"], ForwardBackward)
-    one = len(run["steps"]) == 1 and np.ndim(run["steps"][0]) == 0
     options = {"relaxation": run["relaxation"]} if cls is ForwardBackward and run["relaxation"] is not None else {}
-    if not one or run["method"] not in REBUILT:
+    given, *more = run["steps"] or [None]
+    step: Any = given
+    if isinstance(step, dict):
+        table = np.array(step["schedule"])
+        step = lambda k: jnp.asarray(table)[jnp.minimum(k, len(table) - 1)]  # noqa: E731
+    if more or step is None or np.ndim(step) or run["method"] not in REBUILT:
         return cls(**options)
     with jax.enable_x64(True):
-        return cls(run["steps"][0], **options).prepared(problem, point)
+        return cls(step, **options).prepared(problem, point)
 
 
 def _packed(leaf: Any) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class Tightest(Kind):
 
     def examine(self, case: Case, delta: float) -> Finding:
         weights = np.ones(len(self.kinds)) if self.weights is None else positive("weights", self.weights)
+        weights = weights / weights.max()
         shares = delta * weights / weights.sum()
         found: list[Finding] = []
         reasons: list[str] = []

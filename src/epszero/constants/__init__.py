@@ -1,5 +1,6 @@
 """What is known of B in numbers, and what follows from it."""
 
+from epszero.constants.linear import DENSE as DENSE
 from epszero.constants.linear import Linear as Linear
 from epszero.constants.linear import affine_in_features as affine_in_features
 from epszero.constants.linear import collapsed_by_proof as collapsed_by_proof

@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 
 from epszero._degrees import Degree, degrees
 from epszero._types import FloatArray, PyTree
-from epszero.oracles import Average, Collapsed, Coupled, Oracle, OwnData
+from epszero.oracles import Average, Collapsed, Coupled, CoupledMean, Oracle, OwnData
 from epszero.oracles.affine import OWN_FEATURES, feature_rows
 from epszero.problems import Problem
 
@@ -53,6 +53,11 @@ class Linear:
     def mu(self) -> float:
         """The least eigenvalue of the symmetric part, rounded down; where it is not positive, B is not strongly so."""
         return float(self.spectrum[0][0])
+
+    @property
+    def monotone(self) -> bool:
+        """Whether no eigenvalue of the symmetric part is negative, beyond rounding."""
+        return self.mu >= -2 * ROUNDING * float(np.abs(self.spectrum[0]).max(initial=0.0))
 
     @cached_property
     def kappa(self) -> float:
@@ -119,9 +124,20 @@ class AtMean(Average):
 
 def collapsed_by_proof(oracle: Oracle, data: PyTree, x: PyTree) -> Collapsed | None:
     """An undeclared oracle through the samples themselves, where it is proved to be affine in them."""
-    rows, nested = feature_rows(OWN_FEATURES, data)
-    found = Collapsed([rows], lambda means: AtMean(oracle, nested(means[0])), own=True, sets=[0])
-    return found if affine_in_features(found, x) else None
+    sets = list(data) if isinstance(data, OwnData) else [data]
+    found = [feature_rows(OWN_FEATURES, own) for own in sets]
+    base, point = (oracle.base, x.x) if isinstance(oracle, Coupled) else (oracle, x)
+
+    def at(means: list[Any]) -> Average:
+        nested = [nest(mean) for (_, nest), mean in zip(found, means, strict=True)]
+        return AtMean(base, OwnData(nested) if isinstance(data, OwnData) else nested[0])
+
+    through = Collapsed([rows for rows, _ in found], at, own=True, sets=list(range(len(sets))))
+    if not affine_in_features(through, point):
+        return None
+    if not isinstance(oracle, Coupled):
+        return through
+    return through._replace(at=lambda means: CoupledMean(at(means), oracle.coupling))
 
 
 def affine_in_features(collapsed: Collapsed, x: PyTree) -> bool:

@@ -15,7 +15,8 @@ from epszero._types import FloatArray
 
 Rows = NDArray[np.int64]
 
-TELLING = 5  # so many rows, nearly all different, that equal values cannot be chance
+TELLING = 3  # so many equal rows, among rows that differ, cannot be chance
+ROOT = 40  # bits that count the rows of one data set; those above count data sets
 _next = itertools.count()
 
 
@@ -29,7 +30,7 @@ class History:
     @staticmethod
     def new(length: int) -> "History":
         """Of rows that come from outside."""
-        return History(np.arange(length, dtype=np.int64) + (next(_next) << 40))
+        return History(np.arange(length, dtype=np.int64) + (next(_next) << ROOT))
 
     def selected(self, index: Any) -> "History":
         """Some of the rows."""
@@ -43,6 +44,12 @@ class History:
         """These rows, then others."""
         return History(np.concatenate([self.rows, more.rows]), (*self.pools, *more.pools))
 
+    def same_origin(self, other: "History") -> bool:
+        """Whether both are rows of one data set, or drawn from one pool: then equal values are no sign of anything."""
+        if set(np.unique(self.rows >> ROOT)) & set(np.unique(other.rows >> ROOT)):
+            return True
+        return any(mine is theirs or np.array_equal(mine, theirs) for mine in self.pools for theirs in other.pools)
+
     def shares(self, other: "History") -> bool:
         """Whether some row is both's, or was drawn from the other's."""
         return any(
@@ -55,10 +62,16 @@ class History:
         )
 
 
-def holds(leaves: tuple[FloatArray, ...], others: tuple[FloatArray, ...]) -> bool:
-    """Whether all of the other rows are among these, and are too many and too different to be so by chance."""
+def shared_values(leaves: tuple[FloatArray, ...], others: tuple[FloatArray, ...]) -> bool:
+    """Whether so many of the other rows are among these, to seven digits, that it cannot be chance.
+
+    Where most rows are repetitions, as with few outcomes, equal values tell nothing.
+    """
     mine, theirs = (np.concatenate([leaf.reshape(len(leaf), -1) for leaf in one], axis=1) for one in (leaves, others))
-    if mine.shape[1] != theirs.shape[1] or len(theirs) < TELLING:
+    if mine.shape[1] != theirs.shape[1]:
         return False
-    different = {row.tobytes() for row in theirs}
-    return len(different) >= 0.9 * len(theirs) and different <= {row.tobytes() for row in mine}
+    with np.errstate(all="ignore"):
+        rows, known = ([row.tobytes() for row in one.astype(np.float32)] for one in (theirs, mine))
+    telling = len(set(rows)) >= len(rows) / 2 and len(set(known)) >= len(known) / 2
+    found = sum(row in known_rows for known_rows in (set(known),) for row in rows)
+    return telling and found >= max(TELLING, len(rows) / 20)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from epszero._checks import InputError, count, known_arguments, real_array, refuse
 from epszero._types import FloatArray, PyTree, Support
 from epszero.samples._arrays import checked_leaves, checked_matrix, frozen, shortened
-from epszero.samples._history import History, holds
+from epszero.samples._history import History, shared_values
 from epszero.samples._read import Missing, PathLike, Table, read_csv, read_parquet
 
 SUPPORT_TOLERANCE = 1e-9  # relative distance from the support that rounding explains
@@ -147,12 +147,14 @@ class Samples:
         """Whether some of these samples are the other's, as far as their history or their values tell.
 
         Rows of one data set overlap where they share a row; a random draw with replacement is new data, but not for the
-        data it was drawn from. Data of different origin overlap where all values of one are among the other's, and are
-        too different to be so by chance.
+        data it was drawn from. Data of different origin overlap where so many values of one are among the other's that
+        it cannot be chance.
         """
         if self._history.shares(other._history):
             return True
-        return holds(self._leaves, other._leaves) or holds(other._leaves, self._leaves)
+        if self._history.same_origin(other._history):
+            return False
+        return shared_values(self._leaves, other._leaves) or shared_values(other._leaves, self._leaves)
 
     def __len__(self) -> int:
         return len(self._leaves[0])

@@ -64,7 +64,10 @@ def _plan(m: int, scalar: bool, delta: float) -> tuple[int, float, float]:
     for k in range(2, min(m, 400) + 1):
         for share in (0.5,) if scalar else SHARES:
             at_least = math.ceil(share * k - 1e-9)
-            p = float(beta.ppf(delta, at_least, k - at_least + 1))  # P(Bin(k, p) ≥ at_least) = δ
+            with np.errstate(all="ignore"):
+                p = float(beta.ppf(delta, at_least, k - at_least + 1))  # P(Bin(k, p) ≥ at_least) = δ
+            if not p > 0:
+                continue
             factor = (1.0 if scalar else float(_constant(share, 0.0))) / math.sqrt((m // k) * p)
             if factor < best[2]:
                 best = k, share, factor
