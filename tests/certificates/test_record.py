@@ -80,7 +80,6 @@ REFUSED_RATE = Dependent(beta=lambda gap: 1.0, gap=2)
 WITHIN = Tightest([MeanDeviation(), Dependent(beta=lambda gap: 0.3**gap)])
 
 
-@pytest.mark.xfail(strict=True, reason="record._settled: a function is replaced only if a gap was found")
 @pytest.mark.parametrize("kind", [REFUSED_RATE, WITHIN], ids=["refused", "within tightest"])
 def test_a_function_for_a_rate_is_recorded_wherever_it_is(run, line, kind):
     text = ez.certify(run, 0.07, kind).to_json()
@@ -120,7 +119,6 @@ def test_round_trip_of_fresh_samples(run, line, bent_run, bent):
         assert not ez.verify(text, problem, solution.samples, fresh=rows(25, 7))
 
 
-@pytest.mark.xfail(strict=True, reason="record: samples within Tightest are not recorded")
 def test_round_trip_of_fresh_samples_within_tightest(run, line):
     fresh = rows(25, 6)
     certificate = ez.certify(run, 0.05, Tightest([HoldOut(samples=fresh), MeanDeviation(Hoeffding())]))
@@ -177,12 +175,7 @@ SCHEDULED = {
 }
 
 
-UNBUILT = pytest.mark.xfail(strict=True, reason="record._method rebuilds constant steps only")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[UNBUILT] if name == "scheduled" else []) for name in SCHEDULED]
-)
+@pytest.mark.parametrize("name", SCHEDULED)
 def test_round_trip_of_other_runs(name):
     """Without μ the method's own stability matters, so the record must rebuild it."""
     problem = ez.VariationalInequality(
@@ -219,12 +212,7 @@ TAMPERED = {
 }
 
 
-UNSEEN = pytest.mark.xfail(strict=True, reason="verify compares what is leant on, not on whose word")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[UNSEEN] if name == "provenance" else []) for name in TAMPERED]
-)
+@pytest.mark.parametrize("name", TAMPERED)
 def test_tampering_is_found(played, game, name):
     record = strict(ez.certify(played, 0.05, MeanDeviation(EmpiricalBernstein())).to_json())
     TAMPERED[name](record)

@@ -51,14 +51,24 @@ def flat(tree: Any) -> np.ndarray:
 
 
 def _samples(law: Law) -> Callable[[np.random.Generator, int], ez.Samples]:
+    if law.name == "price pool":
+        return _drawn(ez.Samples(_price_rows(), support=law.support))
     return lambda rng, s: ez.Samples(law.draw(rng, (1, s))[0], support=law.support)
 
 
+def _drawn(pool: ez.Samples) -> Callable[[np.random.Generator, int], ez.Samples]:
+    """Draws from a pool of finitely many: of those with a history it is known that equal values prove nothing."""
+    return lambda rng, s: pool.take(s, rng)
+
+
+def _price_rows() -> np.ndarray:
+    """The first hours of the real pool, each day once."""
+    days = prices().draw(np.random.default_rng(0), (1, 20_000))[0]
+    return np.unique(days, axis=0)[:, :HOURS]
+
+
 def _price_law() -> Law:
-    """The first hours of the real pool."""
-    pool = prices()
-    days = pool.draw(np.random.default_rng(0), (1, 20_000))[0]
-    return atoms("price pool", np.unique(days, axis=0)[:, :HOURS])
+    return atoms("price pool", _price_rows())
 
 
 GAME_LAWS = {
@@ -227,10 +237,8 @@ def memory() -> World:
     declared = ez.declare(kappa=np.sqrt(2.0), R=np.sqrt(3.0))
     problem = ez.Inclusion(ez.sets.Box(0.0, 1.0, dim=CELLS + 1), value, declared=declared)
 
-    def draw(rng: np.random.Generator, s: int) -> ez.Samples:
-        return ez.Samples(rng.integers(CELLS, size=(s, 1)))
-
-    return World("memory", problem, draw, ez.Samples(numbers[:, None]), B, 1.0, 300, unique=False)
+    cells = ez.Samples(numbers[:, None])
+    return World("memory", problem, _drawn(cells), cells, B, 1.0, 300, unique=False)
 
 
 @functools.cache

@@ -91,7 +91,7 @@ class Evidence:
         if support is None:
             return self._declared_range(dim, rows)
         region = Region.of(support, dim)
-        if region is not None and not (region.diameter == 0 or SMALLEST < region.diameter < 1 / SMALLEST):
+        if region is not None and not (region.is_point or SMALLEST < region.diameter < 1 / SMALLEST):
             cannot(f"the support of {name} has the diameter {region.diameter:.3g}: scale the data so that it is near 1")
         if region is None:
             cannot(f"the support of {name} has no known size (it is unbounded, or no set of ez.sets with dim={dim})")
@@ -144,7 +144,7 @@ def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *le
     residuals = _residuals(evidence, sets)
     empirical = float(np.linalg.norm(case.empirical))
     terms = {"empirical": empirical, "deviation": residuals.epsilon - empirical, "samples": float(_count(rows))}
-    leans_on = (*known, *(leanings or (INDEPENDENT,)), *_structure(evidence))
+    leans_on = (*known, *(leanings or (INDEPENDENT,)), *_structure(evidence)) if rows else ()
     return Finding(residuals, f"{title}, {bound.title}, {_said(rows)}", terms, leans_on)
 
 

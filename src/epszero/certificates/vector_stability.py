@@ -4,7 +4,8 @@ Claim: with probability ≥ 1 − δ, ‖e − ê‖ ≤ √(σ²/s + L²d²/2) 
 output that changes by at most d with one of the s samples, L = L_Δ, σ² = sup_x E‖O − B‖² ≤ R²/2.
   B̂ μ-strongly monotone for all data: x′ = x̂, its exact zero, d = R/(μs) and ‖x − x̂‖ ≤ ‖ê‖/μ. So any algorithm will
   do, however it was tuned and stopped.
-  else (and with shared constraints): x′ = x and d by the method's own recursion (methods/stability.py), for K fixed iterations.
+  else, and with shared constraints: x′ = x and d by the method's own recursion (methods/stability.py), for K fixed
+  iterations.
   additive noise: L = 0, and neither matters.
 Assumes independent samples, R on the domain, and L, μ or the method's constants.
 Proof: h = (B̂ − B)(x′) changes by (R + Lsd)/s with one sample, so McDiarmid. For its mean put k_i = O(x^i, ξ_i) −

@@ -15,7 +15,8 @@ from epszero._types import FloatArray
 
 Rows = NDArray[np.int64]
 
-TELLING = 3  # so many equal rows, among rows that differ, cannot be chance
+TELLING = 3  # so many equal rows,
+MANY = 0.45  # and such a share of all, are not there by chance
 ROOT = 40  # bits that count the rows of one data set; those above count data sets
 _next = itertools.count()
 
@@ -73,5 +74,6 @@ def shared_values(leaves: tuple[FloatArray, ...], others: tuple[FloatArray, ...]
     with np.errstate(all="ignore"):
         rows, known = ([row.tobytes() for row in one.astype(np.float32)] for one in (theirs, mine))
     telling = len(set(rows)) >= len(rows) / 2 and len(set(known)) >= len(known) / 2
-    found = sum(row in known_rows for known_rows in (set(known),) for row in rows)
-    return telling and found >= max(TELLING, len(rows) / 20)
+    among = set(known)
+    found = sum(row in among for row in rows)
+    return telling and found >= max(TELLING, MANY * len(rows))

@@ -102,7 +102,7 @@ def psi(lam: FloatArray) -> FloatArray:
 
 def best_lambda(target: FloatArray) -> FloatArray:
     """λ with λψ′(λ) − ψ(λ) ≈ target, by two Newton steps from a good guess."""
-    lam = 1 - 1 / (1 + np.sqrt(2 * target) + target)
+    lam = np.clip(1 - 1 / (1 + np.sqrt(2 * target) + target), 1e-9, LARGEST)
     for _ in range(2):
         excess = lam**2 / (1 - lam) - psi(lam) - target
         lam = np.clip(lam - excess * (1 - lam) ** 2 / lam, lam / 4, LARGEST)

@@ -88,6 +88,13 @@ class Region:
         """An upper bound on E‖X − EX‖²: the mean minimises the expected square, so ρ² is one."""
         return self.circumradius**2
 
+    @property
+    def is_point(self) -> bool:
+        """Whether nothing is random."""
+        if self.lower is None or self.upper is None:
+            return self.diameter == 0
+        return bool(np.all(self.lower == self.upper))
+
     def farthest(self, c: FloatArray) -> FloatArray:
         """At least sup ‖x − c‖ over the region, for points c of it along the last axis."""
         if self.lower is None or self.upper is None:
