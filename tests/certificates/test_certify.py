@@ -323,9 +323,6 @@ def test_rows_that_were_taken_twice_are_not_independent(line, kind):
     assert "violated" in leanings(found).values()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="shared_values: a twentieth of equal rows convicts, which a pool gives by chance"
-)
 def test_two_draws_from_a_pool_as_plain_arrays_are_fresh_too(line):
     """60 of 360 days, twice: about nine days are in both by chance, and no history tells of the pool."""
     pool, rng = rows(360, 8).values, np.random.default_rng(0)

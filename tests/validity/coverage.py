@@ -70,13 +70,6 @@ CONTENDERS = {
 }
 
 
-# Known to be wrong, to be mended in the library, and left out until then: (bound, law). Where the support is one point,
-# empirical Bernstein answers NaN with a warning; so does the median of means where there are many blocks and σ = 0.
-KNOWN_BUGS = {
-    (name, "a point, d = 3") for name in CONTENDERS if name.startswith("empirical Bernstein") or "median" in name
-}
-
-
 @dataclass(frozen=True)
 class Question:
     """One confidence set on trial."""

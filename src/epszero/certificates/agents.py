@@ -6,7 +6,6 @@ makes every own cost μ-strongly convex. A minimisation is a game of one agent.
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -14,16 +13,16 @@ import jax
 import numpy as np
 
 from epszero._degrees import degrees
-from epszero._double import to_numpy
+from epszero._points import inner, norm
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
-from epszero.certificates.case import Case, evaluated, remembered, shape_of
+from epszero.certificates.case import Case, remembered, shape_of
 from epszero.certificates.residuals import Gram, Residuals
 from epszero.constants import Provenance, first_rows
-from epszero.oracles import OwnData, PrimalDual
+from epszero.oracles import Average, OwnData, PrimalDual
 from epszero.problems import AggregativeGame, Game, Problem
 from epszero.problems._viewing import view_of
-from epszero.problems._views import flat_of, growth, shaped_like
+from epszero.problems._views import flat_of, shaped_like
 from epszero.problems.feasible import points_around
 from epszero.problems.game import with_own
 from epszero.sets import Set
@@ -173,15 +172,21 @@ def not_convex(case: Case) -> str | None:
     if case.linear is not None:
         return None
     average = case.problem.oracle.average(case.data(case.samples), case.point)
-    points = points_around(case.problem.strategies, case.x)
-    slopes = [to_numpy(evaluated(average, point)) for point in points]
-    for (u, at_u), (v, at_v) in combinations(zip(points, slopes, strict=True), 2):
-        along, size = growth(u, v, at_u, at_v)
-        if float(along) < -1e-8 * float(size):
-            return (
-                f"the loss is not convex: between two points its slope falls by {-float(along):.3g} per unit of length"
-            )
+    points = [point for spread in (1.0, 100.0) for point in points_around(case.problem.strategies, case.x, spread)]
+    rng = np.random.default_rng(0)
+    for point in points:
+        direction = jax.tree.map(lambda leaf: rng.normal(size=np.shape(leaf)), point)
+        along, size = (float(number) for number in _curvature(average, point, direction))
+        if along < -1e-8 * size:
+            return f"the loss is not convex: at a point near x its curvature in some direction is {along:.3g}"
     return None
+
+
+@jax.jit
+def _curvature(average: Average, point: PyTree, direction: PyTree) -> tuple[Any, Any]:
+    """dᵀHd/‖d‖² for the Jacobian H of B there, and ‖Hd‖/‖d‖."""
+    slope = jax.jvp(average, (point,), (direction,))[1]
+    return inner(slope, direction) / inner(direction, direction), norm(slope) / norm(direction)
 
 
 def slack_of(case: Case) -> float:
