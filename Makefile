@@ -10,14 +10,14 @@ help:
 	@echo "make demo   solve a small problem from data and print the answer"
 	@echo "make test   lint, format, types, tests"
 	@echo "make bench  speed, side by side with peers"
-	@echo "make validity  how often each bound misses: a quarter of an hour"
+	@echo "make validity  how often each bound and certificate misses: about an hour"
 	@echo "make docs   build the documentation into site/"
 	@echo "make tools  everything in $(VENV), pre-commit too"
 	@echo "make lock   pin the newest versions that fit (needs a package index)"
 	@echo "make clean  remove whatever the others made"
 
 test: lint types
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -28,6 +28,7 @@ types: $(VENV)/.ready
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
 
 validity: $(VENV)/.ready
+	$(BIN)/python -m pytest -m long
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.validity.full
 
 demo: $(VENV)/.ready

@@ -103,7 +103,9 @@ AFFINE = {
 }
 
 
-@pytest.mark.parametrize("name", AFFINE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if "scheduled" in name else []) for name in AFFINE]
+)
 def test_affine_operators_never_exceed_the_claim(name):
     method, zeros = AFFINE[name], name == "extragradient"
     problem = ez.Inclusion(BALL if zeros else [BOX, BALL, SPACE][list(AFFINE).index(name) % 3], affine)
@@ -178,7 +180,9 @@ def by_blocks(x, xi):
 
 
 @pytest.mark.parametrize("kind", [ez.ForwardBackward, ez.ForwardBackwardForward])
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if "scheduled" in name else []) for name in STEPS]
+)
 def test_steps_by_block_never_exceed_the_claim(name, kind):
     problem, method = ez.Inclusion(BLOCKS, by_blocks), kind(STEPS[name])
     for J in JACOBIANS:

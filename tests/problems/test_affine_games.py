@@ -22,7 +22,6 @@ STRATEGIES = [
     ez.sets.Simplex(dim=3),
     ez.sets.NonNegative(dim=2),
 ]
-TRIALS = 110
 
 
 def cost(i):
@@ -123,8 +122,9 @@ def reference(M, q, A, b, E, e, solver=interior_point):
     return x, z, unique
 
 
+@pytest.mark.parametrize("TRIALS", [40, pytest.param(110, marks=pytest.mark.long)])
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
-def test_random_affine_games_agree_with_their_kkt_system(shared):
+def test_random_affine_games_agree_with_their_kkt_system(shared, TRIALS):
     """Half of them rotate (by interior point), half have a potential (a quadratic programme by Clarabel)."""
     rng = np.random.default_rng([3, shared])
     A, b, E, e = local_constraints()

@@ -101,6 +101,7 @@ def test_two_agents_that_share_a_ball():
     assert (check.at_most >= check.saving).all()
 
 
+@pytest.mark.long
 def test_a_deviation_stays_within_shared_constraints_with_local_functions_too():
     game = ez.Game(DISC, [ez.functions.L1(np.full(2, 0.1)), ez.sets.Box(-2.0, 2.0, dim=2)], shared=ball)
     x = [np.array([0.3, -0.2]), np.array([0.1, 0.6])]

@@ -32,7 +32,12 @@ from .worlds import World, flat, world
 MANY, FEW = 40, 8
 
 
-@pytest.mark.parametrize("where", ENTRANTS)
+QUICK = ("charging, uniform", "affine in features", "minimisation")
+
+
+@pytest.mark.parametrize(
+    "where", [pytest.param(where, marks=[] if where in QUICK else pytest.mark.long) for where in ENTRANTS]
+)
 def test_misses_of_whole_certificates_are_no_more_frequent_than_delta(where):
     for trials, tight in ((MANY, True), (FEW, False)):
         chosen = [one for one in ENTRANTS[where] if (one.name in TIGHT) == tight]
@@ -216,6 +221,7 @@ def test_dependence_that_is_ignored_is_convicted(kind, broken):
         assert too_many(*missed(line(), tenfold, delta)) == broken
 
 
+@pytest.mark.long
 def test_exploitability_with_a_wrong_hessian_is_convicted(monkeypatch):
     entrant = plain("exact", MeanDeviation(Normal()))
     assert not too_many(*missed(duel(), entrant, 0.05, claim="exploitability"))
