@@ -48,7 +48,7 @@ def work(study: str, task: Any, trials: int) -> list[Row]:
 
 
 def gather(trials: int, console: Console) -> list[Row]:
-    """All rows, in the order of the tasks, whichever was done first."""
+    """All rows, in the order of the tasks, whichever was done first; the page is written on the way."""
     jobs = [(study.name, task) for study in STUDIES.values() for task in study.tasks()]
     start = time.monotonic()
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
@@ -59,6 +59,8 @@ def gather(trials: int, console: Console) -> list[Row]:
             console.print(f"{done}/{len(jobs)} {time.monotonic() - start:.0f} s, {study}: {task}", highlight=False)
             for row in (row for row in found if row.failed):
                 console.print(f"  [red]TOO MANY[/red] {row}", highlight=False)
+            if trials >= TRIALS and done % 10 == 0:
+                write([row for other in futures if other.done() for row in other.result()], trials)
     return [row for future in futures for row in future.result()]
 
 
@@ -103,15 +105,20 @@ def tables(rows: Sequence[Row], trials: int) -> str:
     return "\n\n".join(parts)
 
 
+def write(rows: Sequence[Row], trials: int) -> None:
+    """The tables into the page."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    text = f"{before}{BEGIN}\n\n{tables(rows, trials)}\n\n{END}{rest.split(END)[1]}"
+    PAGE.write_text(text, encoding="utf-8")
+
+
 def main() -> int:
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
     console = Console(width=140)
     rows = gather(trials, console)
     failed = [row for row in rows if row.failed]
     if trials >= TRIALS:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        text = f"{before}{BEGIN}\n\n{tables(rows, trials)}\n\n{END}{rest.split(END)[1]}"
-        PAGE.write_text(text, encoding="utf-8")
+        write(rows, trials)
     else:
         console.print(tables(rows, trials), highlight=False)
     console.print(f"{len(rows)} counts of misses, {len(failed)} too many", highlight=False)
