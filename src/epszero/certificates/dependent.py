@@ -16,12 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epszero._checks import count, positive, refuse
-from epszero._types import FloatArray
 from epszero.certificates._base import Finding, Kind, Leaning, cannot
 from epszero.certificates._inputs import checked_bound, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
-from epszero.certificates.mean import MeanBound, MeanSet, Region
+from epszero.certificates.mean import MeanBound, Region
 from epszero.constants import Provenance
 
 Rates = Callable[[int], float] | Mapping[int, float] | Sequence[float]
@@ -109,10 +108,6 @@ class PhiMixing(MeanBound):
 
     title: ClassVar[str] = "φ-mixing inequality"
     total: float
-
-    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        radius = self.radius(X.shape[-2], X.shape[-1], region, delta)
-        return MeanSet(np.mean(X, axis=-2), np.full(X.shape[:-2], radius))
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
         assert region is not None

@@ -4,7 +4,7 @@ A bound is chosen before the data are seen. `around` works on arrays (…, m, d)
 axes are trials. `radius` says what can be promised before there are data, where a bound can.
 """
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -57,9 +57,12 @@ class MeanBound(ABC):
     title: ClassVar[str]  # for the line "by" of a certificate
     needs_region: ClassVar[bool] = True  # whether a bounded support is assumed
 
-    @abstractmethod
     def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        """The set, for samples (…, m, d) of which every possible one lies in `region`."""
+        """The set, for samples (…, m, d) of which every possible one lies in `region`; by default `radius` about X̄."""
+        *trials, m, d = X.shape
+        radius = self.radius(m, d, region, delta)
+        assert radius is not None, "a bound writes around, radius, or both"
+        return MeanSet(sample_mean(X), np.full(trials, radius))
 
     def least(self, delta: float) -> int:
         """How many samples are needed before anything can be said."""

@@ -15,10 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from epszero._types import FloatArray
-from epszero.certificates.mean._base import MeanBound, MeanSet, sample_mean
+from epszero.certificates.mean._base import MeanBound
 from epszero.certificates.mean.region import Region
 
 
@@ -27,10 +24,6 @@ class Hoeffding(MeanBound):
     """A ball whose radius depends on the support alone."""
 
     title: ClassVar[str] = "Hoeffding's inequality in Hilbert space"
-
-    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        radius = self.radius(X.shape[-2], X.shape[-1], region, delta)
-        return MeanSet(sample_mean(X), np.full(X.shape[:-2], radius))
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
         assert region is not None
@@ -45,10 +38,6 @@ class Stitched(MeanBound):
     """Hoeffding's ball, for all sample sizes at once."""
 
     title: ClassVar[str] = "stitched Hoeffding inequality, valid at every sample size"
-
-    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        radius = self.radius(X.shape[-2], X.shape[-1], region, delta)
-        return MeanSet(sample_mean(X), np.full(X.shape[:-2], radius))
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
         assert region is not None

@@ -9,10 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from epszero._types import FloatArray
-from epszero.certificates.mean._base import MeanBound, MeanSet, sample_mean
+from epszero.certificates.mean._base import MeanBound
 from epszero.certificates.mean.region import Region
 
 
@@ -21,10 +18,6 @@ class McDiarmid(MeanBound):
     """A ball whose radius depends on the support alone; smaller than Hoeffding's only where δ is not small."""
 
     title: ClassVar[str] = "McDiarmid's inequality"
-
-    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        radius = self.radius(X.shape[-2], X.shape[-1], region, delta)
-        return MeanSet(sample_mean(X), np.full(X.shape[:-2], radius))
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
         assert region is not None

@@ -10,11 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from epszero._checks import positive
-from epszero._types import FloatArray
-from epszero.certificates.mean._base import MeanBound, MeanSet, sample_mean
+from epszero.certificates.mean._base import MeanBound
 from epszero.certificates.mean.region import Region
 
 
@@ -28,9 +25,6 @@ class SubGaussian(MeanBound):
 
     def __post_init__(self) -> None:
         positive("sigma", self.sigma, strict=False)
-
-    def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        return MeanSet(sample_mean(X), np.full(X.shape[:-2], self.radius(X.shape[-2], X.shape[-1], region, delta)))
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
         t = math.log(1 / delta)
