@@ -303,7 +303,7 @@ def test_a_gradient_of_the_wrong_form_is_refused_by_name(given):
 # -- shared constraints in all forms -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.long), True])
 def test_every_form_of_the_same_shared_constraints_is_the_same(sparse):
     rng = np.random.default_rng(9)
     G = rng.normal(size=(2, 12))
