@@ -158,7 +158,11 @@ def coupled(wrapped):
     return ez.Game([wrapped(cost(0)), wrapped(cost(1))], BOXES, shared=(G, b))
 
 
-@pytest.mark.parametrize("wrapped", [ez.oracles.Affine, lambda cost: cost], ids=["declared", "proved"])
+@pytest.mark.parametrize(
+    "wrapped",
+    [pytest.param(ez.oracles.Affine, marks=pytest.mark.long), lambda cost: cost],
+    ids=["declared", "proved"],
+)
 def test_the_distance_with_shared_constraints_holds(wrapped):
     """Whenever the true mean is within the confidence set, which is what probability has to do with it."""
     support, step = ez.sets.Box(-2.0, 1.0, dim=4), ez.PreconditionedForwardBackward(step=0.2, dual_step=0.5)

@@ -92,6 +92,7 @@ def of_jacobian(J, **more):
     return Facts(CORNER, jacobian=J, additive=True, **more)
 
 
+QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested", "per row")
 AFFINE = {
     "forward-backward": ez.ForwardBackward(0.7),
     "too long a step": ez.ForwardBackward(2.6),
@@ -104,7 +105,7 @@ AFFINE = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if "scheduled" in name else []) for name in AFFINE]
+    "name", [pytest.param(name, marks=pytest.mark.long if name not in QUICK else []) for name in AFFINE]
 )
 def test_affine_operators_never_exceed_the_claim(name):
     method, zeros = AFFINE[name], name == "extragradient"
@@ -181,7 +182,7 @@ def by_blocks(x, xi):
 
 @pytest.mark.parametrize("kind", [ez.ForwardBackward, ez.ForwardBackwardForward])
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if "scheduled" in name else []) for name in STEPS]
+    "name", [pytest.param(name, marks=pytest.mark.long if name not in QUICK else []) for name in STEPS]
 )
 def test_steps_by_block_never_exceed_the_claim(name, kind):
     problem, method = ez.Inclusion(BLOCKS, by_blocks), kind(STEPS[name])

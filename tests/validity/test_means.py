@@ -33,7 +33,13 @@ PAIRS = [(c, law) for law in LAWS.values() for c in CONTENDERS.values() if c.app
 
 
 def params(pairs):
-    return [pytest.param(c, law, id=f"{c.name}-{law.name}") for c, law in pairs]
+    """Betting is slow, so `make test` has it on some laws only."""
+    slow = {law.name for place, law in enumerate(LAWS.values()) if place % 3}
+    return [
+        pytest.param(c, law, id=f"{c.name}-{law.name}",
+                     marks=pytest.mark.long if "betting" in c.name and law.name in slow else [])
+        for c, law in pairs
+    ]  # fmt: skip
 
 
 def trials_for(entries: int, dear: bool) -> int:
