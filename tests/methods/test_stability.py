@@ -92,7 +92,7 @@ def of_jacobian(J, **more):
     return Facts(CORNER, jacobian=J, additive=True, **more)
 
 
-QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested", "per row")
+QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested")
 AFFINE = {
     "forward-backward": ez.ForwardBackward(0.7),
     "too long a step": ez.ForwardBackward(2.6),

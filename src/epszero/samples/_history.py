@@ -33,6 +33,13 @@ class History:
         """Of rows that come from outside."""
         return History(np.arange(length, dtype=np.int64) + (next(_next) << ROOT))
 
+    @property
+    def repeated(self) -> int:
+        """How many rows are there again."""
+        if np.all(self.rows[1:] > self.rows[:-1]):  # as they are, unless rows were selected out of order
+            return 0
+        return len(self.rows) - len(np.unique(self.rows))
+
     def selected(self, index: Any) -> "History":
         """Some of the rows."""
         return History(self.rows[index], self.pools)

@@ -141,7 +141,7 @@ class Samples:
     @property
     def repeated(self) -> int:
         """How many rows are here again, though not drawn again: a row selected twice is one sample, not two."""
-        return len(self) - len(np.unique(self._history.rows))
+        return self._history.repeated
 
     def overlaps(self, other: "Samples") -> bool:
         """Whether some of these samples are the other's, as far as their history or their values tell.
