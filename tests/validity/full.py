@@ -1,10 +1,11 @@
-"""`python -m tests.validity.full [trials]`: every study in full, on two cores; writes the tables of docs/validity.md.
+"""`python -m tests.validity.full [trials [words]]`: studies in full, on two cores; writes the tables of docs/validity.md.
 
-Ends with 1 if any count of misses is too many. A further study is a class with `name`, `tasks` and `run` in STUDIES:
+`words`: a part of a study's name, to run that one alone; the tables of the others stay as they are. Ends with 1 if any count of misses is too many. A further study is a class with `name`, `tasks` and `run` in STUDIES:
 its rows join the tables. Tasks are handed to other processes, so they are plain values.
 """
 
 import math
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -47,9 +48,9 @@ def work(study: str, task: Any, trials: int) -> list[Row]:
     return STUDIES[study].run(task, trials)
 
 
-def gather(trials: int, console: Console) -> list[Row]:
+def gather(trials: int, words: str, console: Console) -> list[Row]:
     """All rows, in the order of the tasks, whichever was done first; the page is written on the way."""
-    jobs = [(study.name, task) for study in STUDIES.values() for task in study.tasks()]
+    jobs = [(name, task) for name, study in STUDIES.items() if words in name for task in study.tasks()]
     start = time.monotonic()
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(work, study, task, trials): (study, task) for study, task in jobs}
@@ -59,7 +60,7 @@ def gather(trials: int, console: Console) -> list[Row]:
             console.print(f"{done}/{len(jobs)} {time.monotonic() - start:.0f} s, {study}: {task}", highlight=False)
             for row in (row for row in found if row.failed):
                 console.print(f"  [red]TOO MANY[/red] {row}", highlight=False)
-            if trials >= TRIALS and done % 10 == 0:
+            if done % 10 == 0:
                 write([row for other in futures if other.done() for row in other.result()], trials)
     return [row for future in futures for row in future.result()]
 
@@ -95,32 +96,33 @@ def cell(ratio: float) -> str:
     return "∞" if math.isinf(ratio) else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
 
 
-def tables(rows: Sequence[Row], trials: int) -> str:
-    parts = []
-    for name in STUDIES:
-        mine = [row for row in rows if row.study == name]
-        parts += [f"### Misses {name}", worst(mine, trials)]
+def section(name: str, rows: Sequence[Row], trials: int) -> str:
+    """The tables of one study."""
+    mine = [row for row in rows if row.study == name]
+    parts = [f"### Misses {name}, {trials} trials each", worst(mine, trials)]
     for m in SHOWN:
-        parts += [f"### Width over the truth, m = {m}, δ = 0.05", widths(rows, str(m))]
+        if any(row.size == str(m) and row.delta == 0.05 for row in mine):
+            parts += [f"### Width over the truth {name}, m = {m}, δ = 0.05", widths(mine, str(m))]
     return "\n\n".join(parts)
 
 
 def write(rows: Sequence[Row], trials: int) -> None:
-    """The tables into the page."""
+    """The tables into the page, each study's between marks of its own."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    text = f"{before}{BEGIN}\n\n{tables(rows, trials)}\n\n{END}{rest.split(END)[1]}"
-    PAGE.write_text(text, encoding="utf-8")
+    inside, after = rest.split(END)
+    _, *pieces = re.split(r"<!-- study: (.+?) -->", inside)
+    known = {name: body.strip() for name, body in zip(pieces[::2], pieces[1::2], strict=True)}
+    known |= {name: section(name, rows, trials) for name in {row.study for row in rows}}
+    body = "\n\n".join(f"<!-- study: {name} -->\n\n{known[name]}" for name in STUDIES if name in known)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
 
 
 def main() -> int:
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
     console = Console(width=140)
-    rows = gather(trials, console)
+    rows = gather(trials, " ".join(sys.argv[2:]), console)
     failed = [row for row in rows if row.failed]
-    if trials >= TRIALS:
-        write(rows, trials)
-    else:
-        console.print(tables(rows, trials), highlight=False)
+    write(rows, trials)
     console.print(f"{len(rows)} counts of misses, {len(failed)} too many", highlight=False)
     return 1 if failed else 0
 
