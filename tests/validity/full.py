@@ -1,7 +1,8 @@
-"""`python -m tests.validity.full [trials [words]]`: studies in full, on two cores; writes the tables of docs/validity.md.
+"""`python -m tests.validity.full [trials [words]]`: studies in full, on two cores; writes tables into docs/validity.md.
 
-`words`: a part of a study's name, to run that one alone; the tables of the others stay as they are. Ends with 1 if any count of misses is too many. A further study is a class with `name`, `tasks` and `run` in STUDIES:
-its rows join the tables. Tasks are handed to other processes, so they are plain values.
+`words`: a part of a study's name, to run that one alone; the tables of the others stay as they are. Ends with 1 if any
+count of misses is too many. A further study is a class with `name`, `tasks` and `run` in STUDIES: its rows join the
+tables. Tasks are handed to other processes, so they are plain values.
 """
 
 import math
