@@ -67,7 +67,10 @@ class Anytime(Kind):
                 leanings = (FRESH,) if unseen else ()
                 found.append(examined(evidence, bound, delta, self.title, *leanings))
         last = found[-1]
-        return replace(last, alternatives=tuple(one for finding in found[:-1] for one in finding.every))
+        best = min(finding.epsilon for finding in found)
+        terms = last.terms | {"deviation": best - last.terms["empirical"]}
+        earlier = tuple(one for finding in found[:-1] for one in finding.every)
+        return replace(last, terms=terms, alternatives=earlier)
 
     def grown(self, case: Case, more: Samples) -> "Anytime":
         """With more of the stream, remembering that the certificate was read before."""
