@@ -172,3 +172,26 @@ def test_samples_of_agents_are_seen_to_be_affine_without_a_word():
     found = ez.certify(ez.solve(ez.Game(costs, [BOX, BOX]), data))
     assert found.verdict == "conditional"
     assert "2 data sets" in found.by
+
+
+def test_a_cocoercivity_that_the_jacobian_refutes_is_refused():
+    problem = ez.VariationalInequality(lambda x, xi: 2 * x - xi, BOX, declared=ez.declare(theta=0.4))
+    assert (
+        ez.certify(ez.solve(problem, DATA, ez.ForwardBackward(0.3), iterations=9), using=C.RepairedStability()).epsilon
+        < np.inf
+    )
+    wrong = ez.VariationalInequality(lambda x, xi: 2 * x - xi, BOX, declared=ez.declare(theta=0.6))
+    found = ez.certify(ez.solve(wrong, DATA, ez.ForwardBackward(0.3), iterations=9), using=C.RepairedStability())
+    assert found.verdict == "refused"
+    assert "cocoercive" in found.reason
+
+
+def test_a_planned_saving_holds_wherever_the_answer_will_be():
+    game = ez.Game(
+        [lambda x, xi: jnp.sum(xi * x[0])], [ez.sets.Box(-1.0, 1.0, dim=1)]
+    )  # no curvature: the reach decides
+    (row,) = [row for row in ez.plan(game, size=100, of="exploitability", samples=DATA).rows if "McDiarmid" in row.kind]
+    found = ez.certify(ez.solve(game, DATA[:100], throw=False), using=C.MeanDeviation(C.McDiarmid()))
+    assert found.exploitability is not None
+    assert row.answer is not None
+    assert row.answer >= found.exploitability.max() - 1e-9

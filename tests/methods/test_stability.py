@@ -89,7 +89,7 @@ def corners(J):
 
 
 def of_jacobian(J, **more):
-    return Facts(CORNER, jacobian=J, additive=True, **more)
+    return Facts(CORNER, jacobian=J, **more)
 
 
 QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested")
@@ -136,8 +136,8 @@ def random_slope(x, xi):
     return xi[:n] * x + xi[n:]
 
 
-BENT = Facts(CORNER, mu=0.3, kappa=0.8 + TURN, additive=True, diameter=4 * np.sqrt(n))
-GRADIENT = Facts(CORNER, mu=0.3, kappa=0.8, theta=1 / 0.8, additive=True)
+BENT = Facts(CORNER, mu=0.3, kappa=0.8 + TURN, diameter=4 * np.sqrt(n))
+GRADIENT = Facts(CORNER, mu=0.3, kappa=0.8, theta=1 / 0.8)
 SLOPES = Facts(np.sqrt(n) * (1.5 * 2 + 2), mu=0.5, kappa=2.0, theta=0.5)
 SLOPE = np.repeat([0.5, -1.0], n), np.repeat([2.0, 1.0], n)
 WIDE = 4 * np.sqrt(n)

@@ -220,7 +220,7 @@ def reach(case: Case, x: PyTree) -> FloatArray:
     boxes = _known.setdefault(case.problem, {})
     if key not in boxes:
         boxes[key] = case.problem.strategies.each(_box, x)
-    squares = jax.tree.map(_farthest, x, boxes[key])
+    squares = jax.tree.map(lambda leaf, around: _farthest(leaf, around, case.anywhere), x, boxes[key])
     if isinstance(case.problem, AggregativeGame):
         leaves = [np.reshape(leaf, (case.problem.agents, -1)).sum(axis=1) for leaf in jax.tree.leaves(squares)]
         return np.sqrt(np.sum(leaves, axis=0))
@@ -261,10 +261,11 @@ class Around:
         self.box = box
 
 
-def _farthest(x: Any, around: Around) -> Any:
-    """The square of the distance to the farthest point of the box, or of the set's diameter; per row."""
+def _farthest(x: Any, around: Around, anywhere: bool) -> Any:
+    """The square of the distance from x, or from any point, to the farthest of the box, or of the diameter; per row."""
     box = around.box
     rows = np.atleast_1d(np.asarray(x))
-    squares = np.square(np.maximum(box.upper - rows, rows - box.lower))
+    apart = box.upper - box.lower if anywhere else np.maximum(box.upper - rows, rows - box.lower)
+    squares = np.square(apart)
     total = np.sum(squares, axis=tuple(range(-box.rank, 0)))
     return np.minimum(total, np.square(np.broadcast_to(box.diameter, total.shape)))

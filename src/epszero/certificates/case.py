@@ -1,5 +1,4 @@
-"""`Case`: a solution as certificates see it: x, z, the samples and what is known of the problem; never the method's
-word.
+"""`Case`: a solution as certificates see it: x, z, the samples, what is known of the problem; never the method's word.
 
 Points are flat here: the entries of x, leaf after leaf, then the multipliers of shared constraints.
 """
@@ -56,6 +55,7 @@ class Case:
         self.problem = solution.problem
         self.point = solution.point
         self.x = solution.x
+        self.anywhere = False  # x stands for any point of the domain, as when planning
         self._collapsed: dict[Any, Any] = {}
         self.sets: dict[Any, MeanSet] = {}  # confidence sets that were computed together with those of other cases
 
@@ -210,6 +210,8 @@ class Case:
     def theta(self) -> Constant | None:
         """Cocoercivity of every O(·, ξ): as declared, or 1/κ for a gradient."""
         declared = self._declared("theta")
+        if declared is not None and self.linear is not None and not self.linear.cocoercive(declared.value):
+            return Constant(declared.value, Provenance.VIOLATED, "the Jacobian is not so cocoercive")
         if declared is not None:
             return declared
         exact = self.linear is not None and self.linear.symmetric and self.linear.monotone

@@ -1,5 +1,4 @@
-"""What a set of possible residuals means: distance to the truth, what an agent could save, how much too dear an optimum
-is.
+"""What possible residuals mean: the distance to the truth, what an agent could save, how much too dear an optimum is.
 
 All of these are suprema over one event, so no further δ is spent. With u = x − x*, ⟨B(x) − B(x*), u⟩ ≤ ⟨e, u⟩ gives
 (THEORY section 4)

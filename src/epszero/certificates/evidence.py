@@ -22,7 +22,6 @@ from epszero.constants import Provenance
 from epszero.oracles import Collapsed, Oracle
 from epszero.samples import Samples
 
-ESTIMATED = "estimated"  # what a user passes for a support that is to be read off the data
 MOST_VALUES = 3000  # entries of x up to which its values are treated without features
 SMALLEST = 1e-100  # the smallest size of noise that is computed with
 FEW = 1  # features up to which betting is shorter than empirical Bernstein

@@ -87,8 +87,8 @@ def plan(
 
     `of`: what the target speaks of: "residual", "distance", "exploitability" (the largest of an agent) or "cost gap".
     `size` instead of `target` asks what that many samples can promise. `samples`: a pilot data set with its support, or
-    a set that holds every possible sample; without it declared constants (R, M, kappa, mu) must do. `bounds`: further
-    confidence sets for a mean, such as SubGaussian(sigma).
+    a set that holds every possible sample; where it has no support, declared constants (R, M, kappa, mu) must do.
+    `bounds`: further confidence sets for a mean, such as SubGaussian(sigma).
     """
     share = checked_delta(delta)
     if not isinstance(problem, Problem):
@@ -193,6 +193,8 @@ class Known:
     def _by_stability(self, s: int) -> float:
         noise, mu = self._noise, self.case.mu
         L = noise.slope.value
+        if L > 0 and self.case.problem.coupling is not None:
+            cannot("with shared constraints it depends on the run, where the noise is not additive")
         if L > 0 and mu is None:
             cannot("needs strong monotonicity of every O(·, ξ), ez.declare(mu=…), where the noise is not additive")
         d = 0.0 if L == 0 or mu is None else noise.R.value / (mu.value * s)
@@ -280,4 +282,6 @@ def _case(problem: Problem, samples: Any) -> Case:
         trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None, problem=problem, samples=data,
         method=ForwardBackward(),
     )  # fmt: skip
-    return Case(solution)
+    case = Case(solution)
+    case.anywhere = True
+    return case

@@ -62,7 +62,7 @@ def facts(case: Case, noise: Noise) -> Facts:
     linear = case.linear
     return Facts(
         R=noise.R.value, mu=mu, kappa=kappa, theta=theta, jacobian=None if linear is None else linear.jacobian,
-        additive=noise.additive, diameter=np.inf if diameter is None else diameter, everywhere=linear is not None,
+        diameter=np.inf if diameter is None else diameter, everywhere=linear is not None,
     )  # fmt: skip
 
 

@@ -59,6 +59,12 @@ class Linear:
         """Whether no eigenvalue of the symmetric part is negative, beyond rounding."""
         return self.mu >= -2 * ROUNDING * float(np.abs(self.spectrum[0]).max(initial=0.0))
 
+    def cocoercive(self, theta: float) -> bool:
+        """Whether ⟨Jv, v⟩ ≥ θ‖Jv‖² for all v, beyond rounding."""
+        square = self.jacobian.T @ self.jacobian
+        least = np.linalg.eigvalsh((self.jacobian + self.jacobian.T) / 2 - theta * square)[0]
+        return bool(least >= -1e-9 * max(self.kappa, theta * self.kappa**2))
+
     @cached_property
     def kappa(self) -> float:
         """‖J‖, rounded up."""

@@ -40,7 +40,6 @@ class Facts:
     kappa: float | None = None  # Lipschitz
     theta: float | None = None  # cocoercivity
     jacobian: FloatArray | None = None  # of B, where O is affine in x with one Jacobian for all ξ
-    additive: bool = False  # O(x, ξ) = G(x) + noise
     diameter: float = np.inf  # of the domain
     everywhere: bool = False  # μ, κ and θ hold on the whole space, not on the domain only
 
