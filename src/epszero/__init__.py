@@ -5,6 +5,8 @@ from epszero import functions as functions
 from epszero import oracles as oracles
 from epszero import sets as sets
 from epszero._checks import InputError as InputError
+from epszero.audit import Audit as Audit
+from epszero.audit import audit as audit
 from epszero.certificates import Certificate as Certificate
 from epszero.certificates import certify as certify
 from epszero.certificates import certify_many as certify_many

@@ -30,7 +30,7 @@ CONSTANT = Degree()
 LINEAR = frozenset({  # in all their operands together
     "add", "sub", "neg", "add_any", "reduce_sum", "cumsum", "reshape", "transpose", "broadcast_in_dim", "squeeze",
     "expand_dims", "concatenate", "slice", "rev", "pad", "copy", "copy_p", "real", "imag", "device_put",
-    "optimization_barrier", "sharding_constraint", "split",
+    "optimization_barrier", "sharding_constraint", "split", "stack", "unstack", "tile", "reduce_window_sum",
 })  # fmt: skip
 INDEXED = frozenset(
     {"gather", "dynamic_slice", "dynamic_update_slice", "scatter-add", "scatter_add", "scatter", "select_n"}
@@ -75,11 +75,11 @@ def _through(jaxpr: Any, given: Sequence[Degree]) -> list[Degree]:
 
     for equation in jaxpr.eqns:
         parts = [of(atom) for atom in equation.invars]
-        known.update(zip(equation.outvars, _equation(equation, parts), strict=True))
+        known.update(zip(equation.outvars, equation_degrees(equation, parts), strict=True))
     return [of(atom) for atom in jaxpr.outvars]
 
 
-def _equation(equation: Any, parts: list[Degree]) -> list[Degree]:
+def equation_degrees(equation: Any, parts: list[Degree]) -> list[Degree]:
     name, params, outputs = equation.primitive.name, equation.params, len(equation.outvars)
     if all(part == CONSTANT for part in parts):
         return [CONSTANT] * outputs
@@ -88,7 +88,46 @@ def _equation(equation: Any, parts: list[Degree]) -> list[Degree]:
         inside = getattr(inside, "jaxpr", inside)
         if len(inside.invars) == len(parts) and not inside.effects:
             return _through(inside, parts)
+    if name in LOOPS:
+        return LOOPS[name](params, parts)
     return [_one(name, params, parts, equation)] * outputs
+
+
+def _scan(params: Any, parts: list[Degree]) -> list[Degree]:
+    """Carried values have a degree that a turn does not raise; slices have that of the whole."""
+    inside, constants, carried = params["jaxpr"].jaxpr, params["num_consts"], params["num_carry"]
+    fixed, carry, rows = parts[:constants], parts[constants : constants + carried], parts[constants + carried :]
+    return _turned(lambda carry: _through(inside, [*fixed, *carry, *rows]), carry)
+
+
+def _while(params: Any, parts: list[Degree]) -> list[Degree]:
+    """As a scan, where the number of turns depends on nothing."""
+    asked, done = params["cond_nconsts"], params["body_nconsts"]
+    condition, fixed, carry = parts[:asked], parts[asked : asked + done], parts[asked + done :]
+    found = _turned(lambda carry: _through(params["body_jaxpr"].jaxpr, [*fixed, *carry]), carry)
+    if _through(params["cond_jaxpr"].jaxpr, [*condition, *found]) == [CONSTANT]:
+        return found
+    return [_any_function([*parts, *found])] * len(found)
+
+
+def _cond(params: Any, parts: list[Degree]) -> list[Degree]:
+    """The worst of the branches, where the choice depends on nothing."""
+    branches = [_through(branch.jaxpr, parts[1:]) for branch in params["branches"]]
+    worst = [summed(several) for several in zip(*branches, strict=True)]
+    return worst if parts[0] == CONSTANT else [_any_function([*parts, one]) for one in worst]
+
+
+def _turned(turn: Callable[[list[Degree]], list[Degree]], carry: list[Degree]) -> list[Degree]:
+    """What comes out of any number of turns, `carry` first: degrees only rise, and there are few of them."""
+    while True:
+        found = turn(carry)
+        raised = [summed(pair) for pair in zip(carry, found, strict=False)]
+        if raised == carry:
+            return [*carry, *found[len(carry) :]]
+        carry = raised
+
+
+LOOPS = {"scan": _scan, "while": _while, "cond": _cond}
 
 
 def _one(name: str, params: Any, parts: list[Degree], equation: Any) -> Degree:  # noqa: PLR0911  (one line per rule)
@@ -98,7 +137,7 @@ def _one(name: str, params: Any, parts: list[Degree], equation: Any) -> Degree: 
     if name in INDEXED and not (name == "scatter" and params.get("update_jaxpr") is not None):
         moved, where = _indexed(name, parts)
         return summed(moved) if all(part == CONSTANT for part in where) else _any_function(parts)
-    if name in ("mul", "dot_general"):
+    if name in ("mul", "dot_general", "conv_general_dilated"):
         return _product(*parts)
     if name == "div":
         return parts[0] if parts[1] == CONSTANT else _product(parts[0], _any_function(parts[1:]))

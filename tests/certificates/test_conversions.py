@@ -12,7 +12,8 @@ import epszero as ez
 from epszero.certificates import Hoeffding, MeanDeviation
 from epszero.certificates.case import Case
 from epszero.certificates.convert import distance, exploitability
-from epszero.certificates.residuals import Gram, Residuals, largest
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Gram, largest
 from epszero.solve.equilibrium import equilibrium_check
 
 ANGLES = np.linspace(0, 2 * np.pi, 20_001)

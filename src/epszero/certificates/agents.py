@@ -17,8 +17,8 @@ from epszero._points import inner, norm
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
 from epszero.certificates.case import Case, remembered, shape_of
-from epszero.certificates.residuals import Gram, Residuals
-from epszero.constants import Provenance, first_rows
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Gram, Provenance, first_rows
 from epszero.oracles import Average, OwnData, PrimalDual
 from epszero.problems import AggregativeGame, Game, Problem
 from epszero.problems._viewing import view_of

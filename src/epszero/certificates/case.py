@@ -8,39 +8,40 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import to_numpy
-from epszero._points import add, inner, stack
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, cannot
 from epszero.certificates.mean import MeanSet
-from epszero.certificates.residuals import Gram
 from epszero.constants import (
     Constant,
+    Gram,
+    Knowledge,
     Linear,
     Provenance,
+    Region,
+    TooLarge,
     affine_in_features,
-    collapsed_by_proof,
+    base_oracle,
+    domain_diameter,
+    features_region,
     first_rows,
-    linear_part,
+    knowledge,
     noise_is_additive,
-    worst,
+    noise_map,
 )
 from epszero.functions import Function
-from epszero.oracles import Average, Collapsed, OwnData
+from epszero.oracles import Average, Blocks, Collapsed, OwnData
 from epszero.problems import Problem
 from epszero.problems._views import flat_of
 from epszero.problems.backward import is_part
 from epszero.samples import Samples
 from epszero.sets import Set
 from epszero.solve import Solution
+from epszero.solve.setup import supports_of
 
-FEATURES = 2000  # of all data sets together, whose effect on x is worked out
-WRITTEN = 4_000_000  # entries of C that are written down
 MEMBERSHIP = 1e-7  # how far z may be from A(x), relative to ‖x‖‖z‖
 TINY = 1e-2  # of that, where it cannot be taken into account
 
@@ -116,9 +117,16 @@ class Case:
     # -- structure -----------------------------------------------------------------------------------------------------
 
     @cached_property
+    def knowledge(self) -> Knowledge:
+        """What is derived from the problem's functions."""
+        data = self.data(self.samples)
+        supports = supports_of(self.problem, self.solution.samples)
+        return knowledge(self.problem, supports, None if data is None else first_rows(data), self.x)
+
+    @property
     def linear(self) -> Linear | None:
         """The Jacobian of B, where it is proved to be constant."""
-        return linear_part(self.problem, self.data(self.samples), self.x)
+        return self.knowledge.linear
 
     def collapsed(self, samples: list[Samples]) -> Collapsed | None:
         """The oracle through its features: as declared, or the samples themselves where it is proved affine in them."""
@@ -128,16 +136,32 @@ class Case:
         return self._collapsed[place][1]
 
     def _through_features(self, samples: list[Samples]) -> Collapsed | None:
-        data, oracle = self.data(samples), self.problem.oracle
-        found = oracle.collapsed(data)
-        if found is not None or data is None:
+        """Features that were found, not declared, count where the support of ξ says how far they reach."""
+        found = self.problem.oracle.collapsed(self.data(samples), self.point)
+        if found is None or found.own or self._features_are_declared:
             return found
-        key = "proof", shape_of(first_rows(data)), shape_of(self.point)
+        bounded = [self.feature_region(found, place, samples) is not None for place in range(len(found.phi))]
+        return found if all(bounded) else None
+
+    @property
+    def _features_are_declared(self) -> bool:
+        oracle = base_oracle(self.problem)
+        parts = oracle.leaves if isinstance(oracle, Blocks) else [oracle]
+        return all(part.structure in ("additive", "affine in features", "known") for part in parts)
+
+    def feature_region(self, collapsed: Collapsed, place: int, samples: list[Samples]) -> Region | None:
+        """Where the features of one data set can lie, as the support of ξ says; None where it does not."""
+        own, phi = samples[collapsed.sets[place]], collapsed.phi[place]
+        support = self.problem.declared.support if own.support is None else own.support
+        if support is None:
+            return None
+        if phi is None:
+            return Region.of(support, collapsed.features[place].shape[1])
+        key = "features", place, shape_of(first_rows(own.values)), shape_of(support), _bytes(support)
         known = _maps.setdefault(self.problem, {})
-        if known.get(key, True):
-            found = collapsed_by_proof(oracle, data, self.point)
-            known[key] = found is not None
-        return found
+        if key not in known:
+            known[key] = features_region(phi, first_rows(own.values), support)
+        return known[key]
 
     def additive(self, collapsed: Collapsed) -> bool:
         """Whether the noise is proved to be additive."""
@@ -162,21 +186,10 @@ class Case:
         known = _maps.setdefault(self.problem, {})
         if constant and key in known:
             return known[key]
-        if sum(sizes) > FEATURES:
-            cannot(
-                f"the noise has {sum(sizes)} features in all, too many to bound its effect on x (at most {FEATURES})"
-            )
-        average, tangents = _tangents(collapsed, sizes)
-        small = sum(sizes) * len(self.z) <= WRITTEN
-        if not small and not self.affine(collapsed):
-            cannot("the oracle is declared affine in features, which was not proved, and x is too large to do without")
-        if small:
-            columns = to_numpy(_columns(average, tangents, self.point) if self.affine(collapsed) else
-                               _differences(average, tangents, self.point))  # fmt: skip
-            C = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(columns)], axis=1).T
-            found = C, Gram(C.T @ C)
-        else:
-            found = None, Gram(np.asarray(_gram(average, tangents, self.point)))
+        try:
+            found = noise_map(collapsed, self.point, affine=self.affine(collapsed))
+        except TooLarge as error:
+            cannot(str(error))
         if constant:
             known[key] = found
         return found
@@ -190,35 +203,18 @@ class Case:
 
     @cached_property
     def mu(self) -> Constant | None:
-        """Strong monotonicity of B: exact where B is affine, else as declared."""
-        declared = self.problem.declared.mu
-        if self.linear is None:
-            return self._declared("mu")
-        exact = self.linear.mu
-        if declared is not None and declared > exact * (1 + 1e-6) + 1e-12:
-            return Constant(declared, Provenance.VIOLATED, f"the Jacobian's least eigenvalue is {exact:.4g}")
-        return Constant(exact, Provenance.EXACT, "B is affine") if exact > 0 else None
+        """Strong monotonicity of B."""
+        return self.knowledge.mu()
 
     @cached_property
     def kappa(self) -> Constant | None:
-        """The Lipschitz constant of every O(·, ξ): exact where B is affine with additive noise, else as declared."""
-        if self.linear is not None:
-            return Constant(self.linear.kappa, Provenance.EXACT, "B is affine")
-        return self._declared("kappa")
+        """The Lipschitz constant of every O(·, ξ)."""
+        return self.knowledge.kappa()
 
     @cached_property
     def theta(self) -> Constant | None:
-        """Cocoercivity of every O(·, ξ): as declared, or 1/κ for a gradient."""
-        declared = self._declared("theta")
-        if declared is not None and self.linear is not None and not self.linear.cocoercive(declared.value):
-            return Constant(declared.value, Provenance.VIOLATED, "the Jacobian is not so cocoercive")
-        if declared is not None:
-            return declared
-        exact = self.linear is not None and self.linear.symmetric and self.linear.monotone
-        if self.kappa is not None and (exact or self.problem.is_gradient or self.problem.declared.gradient):
-            how = Provenance.EXACT if exact else Provenance.DECLARED
-            return Constant(1 / self.kappa.value, worst([how, self.kappa.provenance]), "1/κ, as B is a gradient")
-        return None
+        """Cocoercivity of every O(·, ξ)."""
+        return self.knowledge.theta()
 
     @property
     def only_sets(self) -> bool:
@@ -228,13 +224,8 @@ class Case:
     @cached_property
     def diameter(self) -> Constant | None:
         """Of the domain of A."""
-        found = [np.sum(np.square(part)) for part in jax.tree.leaves(self.problem.strategies.each(_width, self.x))]
-        value = float(np.sqrt(np.sum(found)))
+        value = domain_diameter(self.problem.strategies, self.x)
         return Constant(value, Provenance.EXACT, "of the strategy sets") if np.isfinite(value) else None
-
-    def _declared(self, name: str) -> Constant | None:
-        value = getattr(self.problem.declared, name)
-        return None if value is None else Constant(value, Provenance.DECLARED, "ez.declare")
 
 
 def lean(name: str, constant: Constant) -> Leaning:
@@ -254,6 +245,10 @@ def remembered(problem: Problem, name: str, C: FloatArray, gram: Callable[[Float
     return last[1]
 
 
+def _bytes(tree: PyTree) -> Any:
+    return tuple(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(tree))
+
+
 @jax.jit
 def evaluated(average: Average, point: PyTree) -> PyTree:
     """B(x), compiled once per kind of problem."""
@@ -264,48 +259,3 @@ def shape_of(tree: PyTree) -> Any:
     """A key for points alike."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, tuple(np.shape(leaf) for leaf in leaves)
-
-
-def _width(part: Any, x: Any) -> Any:
-    """The diameter of the part's domain, one for each row that it acts on."""
-    diameter = getattr(part, "diameter", None)
-    if diameter is None:
-        return np.inf
-    rank = part.rank
-    rows = np.shape(np.atleast_1d(x))[:-rank]
-    try:
-        return np.broadcast_to(np.asarray(diameter()), rows)
-    except ValueError:  # its dimension is open: a box around it
-        return np.inf
-
-
-def _tangents(collapsed: Collapsed, sizes: tuple[int, ...]) -> tuple[Average, Average]:
-    """B at zero features, and for each feature the direction in which it moves B, stacked."""
-    zero = [np.zeros(size) for size in sizes]
-    base = collapsed.at(zero)
-    ends = np.cumsum(sizes)[:-1]
-    units = [collapsed.at(np.split(row, ends)) for row in np.eye(sum(sizes))]
-    return base, stack([jax.tree.map(jnp.subtract, unit, base) for unit in units])
-
-
-@eqx.filter_jit
-def _columns(average: Average, tangents: Average, point: PyTree) -> PyTree:
-    return jax.vmap(lambda tangent: jax.jvp(lambda B: B(point), (average,), (tangent,))[1])(tangents)
-
-
-@eqx.filter_jit
-def _differences(average: Average, tangents: Average, point: PyTree) -> PyTree:
-    """The same by evaluation, which no derivative of the user's making can deceive."""
-    base = average(point)
-    return jax.vmap(lambda tangent: jax.tree.map(jnp.subtract, add(average, tangent)(point), base))(tangents)
-
-
-@eqx.filter_jit
-def _gram(average: Average, tangents: Average, point: PyTree) -> Any:
-    _, pull = jax.vjp(lambda B: B(point), average)
-
-    def row(tangent: PyTree) -> Any:
-        image = pull(jax.jvp(lambda B: B(point), (average,), (tangent,))[1])[0]
-        return jax.vmap(lambda other: inner(other, image))(tangents)
-
-    return jax.lax.map(row, tangents)

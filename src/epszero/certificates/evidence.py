@@ -17,9 +17,10 @@ from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import INDEPENDENT, Finding, Leaning, cannot, check_independent
 from epszero.certificates.case import Case
 from epszero.certificates.mean import Betting, EmpiricalBernstein, MeanBound, MeanSet, Region
-from epszero.certificates.residuals import Gram, Residuals
-from epszero.constants import Provenance
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Gram, Provenance, brief_support
 from epszero.oracles import Collapsed, Oracle
+from epszero.oracles.features import OWN_FEATURES, feature_rows
 from epszero.samples import Samples
 
 MOST_VALUES = 3000  # entries of x up to which its values are treated without features
@@ -83,25 +84,49 @@ class Evidence:
             return Region.box(lower, upper), Leaning(
                 f"support of {name}: the range of the {len(rows)} samples", Provenance.ESTIMATED, "read off the data"
             )
-        own = self.collapsed is not None and self.collapsed.own
+        if self.support is None and self.collapsed is not None:
+            return self._known_region(self.collapsed, place)
         support: Any = self.support
-        if support is None and own and self.collapsed is not None:
-            support = self.samples[self.collapsed.sets[place]].support
         if support is None:
             return self._declared_range(dim, rows)
         region = Region.of(support, dim)
         if region is not None and not (region.is_point or SMALLEST < region.diameter < 1 / SMALLEST):
             cannot(f"the support of {name} has the diameter {region.diameter:.3g}: scale the data so that it is near 1")
         if region is None:
-            cannot(f"the support of {name} has no known size (it is unbounded, or no set of ez.sets with dim={dim})")
-        leaning = Leaning(f"support of {name}: {brief(support)}", Provenance.DECLARED, "every sample lies inside")
-        if self.support is not None:
-            shape = support.point_shape or (dim,)
-            outside = np.flatnonzero(~np.asarray(support.contains(rows.reshape(-1, *shape))))
-            if len(outside):
-                cannot(f"sample {outside[0]} has {name} outside the support ({len(outside)} of {len(rows)} do)",
-                       Leaning(leaning.what, Provenance.VIOLATED, f"sample {outside[0]}"))  # fmt: skip
+            cannot(f"the support of {name} has no known size: it is unbounded, or no set of dim={dim}")
+        leaning = Leaning(
+            f"support of {name}: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside"
+        )
+        self._check_inside(leaning, support, rows, name)
         return region, leaning
+
+    def _known_region(self, collapsed: Collapsed, place: int) -> tuple[Region, Leaning]:
+        """From the support of ξ, that of the samples or the declared one."""
+        own = self.samples[collapsed.sets[place]]
+        declared = self.case.problem.declared.support
+        support = declared if own.support is None else own.support
+        rows = collapsed.features[place]
+        if support is None:
+            return self._declared_range(rows.shape[1], rows)
+        region = self.case.feature_region(collapsed, place, self.samples)
+        if region is None:
+            if collapsed.phi[place] is not None:
+                cannot("the features φ(ξ) have no bound over the support of ξ")
+            cannot(f"the support of ξ has no known size: it is unbounded, or no set of dim={rows.shape[1]}")
+        if not (region.is_point or SMALLEST < region.diameter < 1 / SMALLEST):
+            cannot(f"the support of {self.what} has the diameter {region.diameter:.3g}: scale the data so that it is "
+                   "near 1")  # fmt: skip
+        leaning = Leaning(f"support of ξ: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside")
+        if own.support is None:
+            self._check_inside(leaning, support, feature_rows(OWN_FEATURES, own.values)[0], "ξ")
+        return region, leaning
+
+    def _check_inside(self, leaning: Leaning, support: Any, rows: FloatArray, name: str) -> None:
+        shape = support.point_shape or rows.shape[1:]
+        outside = np.flatnonzero(~np.asarray(support.contains(rows.reshape(-1, *shape))))
+        if len(outside):
+            cannot(f"sample {outside[0]} has {name} outside the support ({len(outside)} of {len(rows)} do)",
+                   Leaning(leaning.what, Provenance.VIOLATED, f"sample {outside[0]}"))  # fmt: skip
 
     def _declared_range(self, dim: int, rows: FloatArray) -> tuple[Region, Leaning]:
         """From ez.declare(R=…) or M, for values of O."""
@@ -203,16 +228,6 @@ def _said(rows: list[FloatArray]) -> str:
     if len(rows) == 1:
         return f"{len(rows[0])} samples"
     return f"{_count(rows)} samples in {len(rows)} data sets" if rows else "no samples needed"
-
-
-def brief(support: Any) -> str:
-    """A support in a few words."""
-    lower, upper = getattr(support, "lower", None), getattr(support, "upper", None)
-    if lower is None or upper is None:
-        return type(support).__name__
-    if np.ptp(lower) == 0 and np.ptp(upper) == 0:
-        return f"[{np.min(lower):.4g}, {np.max(upper):.4g}] in every entry"
-    return f"a box within [{np.min(lower):.4g}, {np.max(upper):.4g}]"
 
 
 @eqx.filter_jit

@@ -2,7 +2,8 @@
 
 R = sup ‖O(x, ξ) − O(x, ξ′)‖, σ² = sup_x E‖O(x, ξ) − B(x)‖², L_Δ = sup_ξ Lip(O(·, ξ) − B), M = sup ‖O(x, ξ)‖, over x in
 the domain of A and ξ in the support. For additive noise Cφ(ξ) the first three follow from C and the support; else they
-are declared (R, M by ez.declare; R ≤ 2M, σ² ≤ R²/2, L_Δ ≤ 2κ). M ≤ ‖O(x, ξ₁)‖ + κ·diameter + R at any x and ξ₁.
+are declared (R, M by ez.declare) or verified over domain and support; R ≤ 2M, σ² ≤ R²/2, L_Δ ≤ 2κ, and
+M ≤ ‖O(x, ξ₁)‖ + κ·diameter + R at any x and ξ₁.
 """
 
 from dataclasses import dataclass
@@ -19,8 +20,7 @@ from epszero.certificates._base import Leaning, Refused, cannot
 from epszero.certificates.case import Case, evaluated
 from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import EmpiricalBernstein, Region
-from epszero.certificates.residuals import largest
-from epszero.constants import Constant, Provenance, first_rows, worst
+from epszero.constants import Constant, Provenance, first_rows, largest, worst
 from epszero.oracles import Oracle, PrimalDual
 from epszero.problems._views import flat_of
 
@@ -66,6 +66,8 @@ class Noise:
             found.append(self._seen_within("R", declared.R, self._apart, "two samples are {:.4g} apart at this x"))
         if declared.M is not None:
             found.append(Constant(2 * self.M.value, self.M.provenance, "2M"))
+        if not found and (verified := self.case.knowledge.R()) is not None:
+            found.append(verified)
         if not found:
             cannot("nothing is known of the size of the noise over the domain: give Samples a support where the noise "
                    "is additive, else ez.declare(R=…) or ez.declare(M=…)")  # fmt: skip
@@ -122,6 +124,9 @@ class Noise:
         if declared is not None:
             return self._seen_within("M", declared, self._sizes[0], "a sample has ‖O(x, ξ)‖ = {:.4g}")
         kappa, diameter = self.case.kappa, self.case.diameter
+        verified = None if self.additive else self.case.knowledge.M()
+        if verified is not None:
+            return verified
         if kappa is None or diameter is None:
             cannot("M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is "
                    "bounded, κ is known and the noise has a bound")  # fmt: skip

@@ -7,26 +7,12 @@ not known in closed form it is replaced by something larger, never by something 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from epszero._types import FloatArray
-
-MANY_GROUPS = 200  # beyond which the norms of all pairs of blocks are not computed
-
-
-@dataclass(eq=False)
-class Gram:
-    """K = (TC)ᵀ(TC) for a linear T, or a stack of such matrices; its largest eigenvalue is computed once."""
-
-    K: FloatArray
-
-    @cached_property
-    def top(self) -> Any:
-        """The largest eigenvalue, rounded up."""
-        return _top(self.K)
+from epszero.constants import Gram, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,30 +49,3 @@ class Residuals:
     def round(self) -> bool:
         """Whether it is a ball in all directions."""
         return self.gram is None
-
-
-def largest(gram: Gram, radii: FloatArray, group: Any = None) -> Any:
-    """At least max √(vᵀKv) over ‖v_k‖ ≤ r_k, K positive semidefinite: exact for one group and for orthogonal ones.
-
-    vᵀKv = Σ v_kᵀK_kl v_l ≤ Σ r_k r_l‖K_kl‖; and with v = Dw, ‖w‖² ≤ the number of groups, ≤ that number times ‖DKD‖.
-    """
-    if group is None:
-        return radii[0] * np.sqrt(gram.top)
-    K, D = gram.K, radii[group]
-    by_norm = len(radii) * _top(K * np.outer(D, D))
-    if len(radii) == K.shape[-1]:
-        return np.sqrt(np.minimum(np.einsum("...ij,i,j->...", np.abs(K), D, D), by_norm))
-    if len(radii) > MANY_GROUPS:
-        return np.sqrt(by_norm)
-    places = [np.flatnonzero(group == k) for k in range(len(radii))]
-    total = sum(
-        radii[k] * radii[m] * np.linalg.norm(K[..., places[k][:, None], places[m]], 2, axis=(-2, -1))
-        for k in range(len(radii))
-        for m in range(len(radii))
-        if radii[k] and radii[m]
-    )
-    return np.sqrt(np.minimum(total, by_norm))
-
-
-def _top(K: FloatArray) -> Any:
-    return np.maximum(np.linalg.eigvalsh(K)[..., -1], 0.0) * (1 + 1e-12) if K.shape[-1] else np.zeros(K.shape[:-2])

@@ -16,7 +16,8 @@ from epszero._double import to_numpy
 from epszero._types import PyTree
 from epszero.certificates.agents import reach
 from epszero.certificates.case import Case, evaluated
-from epszero.certificates.residuals import Gram, Residuals
+from epszero.certificates.residuals import Residuals
+from epszero.constants import Gram
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems._views import flat_of, shaped_like
 from epszero.problems.feasible import product_form

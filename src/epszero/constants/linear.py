@@ -5,20 +5,21 @@ function that is affine in x and one of the sample alone (then the noise is addi
 alone. Dense linear algebra, so for points of at most `DENSE` entries; done once per problem.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import equinox as eqx
 import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
 
 from epszero._degrees import Degree, degrees
 from epszero._types import FloatArray, PyTree
-from epszero.oracles import Average, Collapsed, Coupled, CoupledMean, Oracle, OwnData
-from epszero.oracles.affine import OWN_FEATURES, feature_rows
+from epszero.oracles import Collapsed, Coupled, Oracle, OwnData
 from epszero.problems import Problem
 
 DENSE = 1500  # entries of a point up to which its Jacobian is written down
@@ -71,6 +72,45 @@ class Linear:
         return float(np.linalg.norm(self.jacobian, 2)) * (1 + ROUNDING)
 
     @cached_property
+    def theta(self) -> float | None:
+        """The largest θ with ⟨Jv, v⟩ ≥ θ‖Jv‖² for all v, rounded down; None where there is none.
+
+        With S the symmetric part, 1/θ = sup ‖Jv‖²/⟨Sv, v⟩ = ‖JS^(-½)‖² on the range of S, beyond which J must vanish.
+        """
+        if not self.monotone or self.kappa == 0:
+            return None
+        if self.symmetric:
+            return 1 / self.kappa
+        values, vectors = self.spectrum
+        inside = values > 1e-12 * self.kappa
+        if np.linalg.norm(self.jacobian @ vectors[:, ~inside]) > 1e-9 * self.kappa:
+            return None
+        scaled = self.jacobian @ (vectors[:, inside] / np.sqrt(values[inside]))
+        theta = (1 - 1e-9) / float(np.linalg.norm(scaled, 2)) ** 2
+        return theta if self.cocoercive(theta) else None
+
+    @cached_property
+    def contraction(self) -> tuple[float, float] | None:
+        """(γ, q): the step for which x ↦ x − γJx contracts most, and by how much: q = ‖I − γJ‖. None where μ ≤ 0."""
+        if self.mu <= 0:
+            return None
+        if self.symmetric:
+            return 2 / (self.mu + self.kappa), (self.kappa - self.mu) / (self.kappa + self.mu)
+        J, n = self.jacobian, len(self.jacobian)
+        S, square = (J + J.T) / 2, J.T @ J
+
+        def rate(step: float) -> float:
+            return float(eigh(np.eye(n) - 2 * step * S + step**2 * square, eigvals_only=True,
+                              subset_by_index=[n - 1, n - 1])[0])  # fmt: skip
+
+        found: Any = minimize_scalar(
+            rate, bounds=(self.mu / self.kappa**2, 2 / self.kappa), method="bounded",
+            options={"xatol": 1e-3 * self.mu / self.kappa**2},
+        )  # fmt: skip
+        q = math.sqrt(max(rate(float(found.x)), 0.0)) * (1 + ROUNDING)
+        return (float(found.x), q) if q < 1 else None
+
+    @cached_property
     def symmetric(self) -> bool:
         """Whether B is a gradient."""
         return bool(np.allclose(self.jacobian, self.jacobian.T, rtol=1e-12, atol=1e-12 * np.abs(self.jacobian).max()))
@@ -79,9 +119,8 @@ class Linear:
 _found: "WeakKeyDictionary[Problem, dict[Any, Linear | None]]" = WeakKeyDictionary()
 
 
-def linear_part(problem: Problem, data: PyTree, x: PyTree) -> Linear | None:
+def linear_part(problem: Problem, row: PyTree, x: PyTree) -> Linear | None:
     """J where it is proved to be constant, and small enough to be written down."""
-    row = first_rows(data)
     leaves, structure = jax.tree.flatten((x, row))
     key = structure, tuple(np.shape(leaf) for leaf in leaves)
     known = _found.setdefault(problem, {})
@@ -107,43 +146,11 @@ def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
     if len(flat) > DENSE:
         return None
 
-    degree = degrees(oracle, x, row)
+    degree = degrees(oracle, x, () if row is None else row)
     if degree.u > 1 or degree.mixed:
         return None
-    jacobian = eqx.filter_jit(jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
+    jacobian = jax.jit(jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
     return Linear(np.asarray(jacobian))
-
-
-class AtMean(Average):
-    """O(x, ξ̄), which is the average of O(x, ξ) where O(x, ·) is affine."""
-
-    oracle: Oracle
-    mean: PyTree
-
-    def __init__(self, oracle: Oracle, mean: PyTree) -> None:
-        self.oracle = oracle
-        self.mean = mean
-
-    def __call__(self, x: PyTree) -> PyTree:
-        return self.oracle(x, self.mean)
-
-
-def collapsed_by_proof(oracle: Oracle, data: PyTree, x: PyTree) -> Collapsed | None:
-    """An undeclared oracle through the samples themselves, where it is proved to be affine in them."""
-    sets = list(data) if isinstance(data, OwnData) else [data]
-    found = [feature_rows(OWN_FEATURES, own) for own in sets]
-    base, point = (oracle.base, x.x) if isinstance(oracle, Coupled) else (oracle, x)
-
-    def at(means: list[Any]) -> Average:
-        nested = [nest(mean) for (_, nest), mean in zip(found, means, strict=True)]
-        return AtMean(base, OwnData(nested) if isinstance(data, OwnData) else nested[0])
-
-    through = Collapsed([rows for rows, _ in found], at, own=True, sets=list(range(len(sets))))
-    if not affine_in_features(through, point):
-        return None
-    if not isinstance(oracle, Coupled):
-        return through
-    return through._replace(at=lambda means: CoupledMean(at(means), oracle.coupling))
 
 
 def affine_in_features(collapsed: Collapsed, x: PyTree) -> bool:

@@ -22,7 +22,8 @@ import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
 from epszero._types import FloatArray, PyTree
-from epszero.problems import AffineConstraint, Problem
+from epszero.constants.known import Known
+from epszero.problems import AffineConstraint
 
 MANY_ROWS = 2000  # constraints beyond which ‖G‖ is bounded instead of computed
 
@@ -33,13 +34,14 @@ class StepRange:
 
     best: float
     limit: float
+    rate: float  # the factor by which the best step comes nearer to the solution; 1 where none is known
     because: str
+    vouched: bool  # by the user: what is beyond the limit is refused
 
 
-def step_range(problem: Problem) -> StepRange | None:
+def step_range(known: Known) -> StepRange | None:
     """The valid steps of forward-backward, None where too little is known."""
-    mu, kappa, theta = problem.declared.mu, problem.declared.kappa, problem.declared.theta
-    gradient = problem.is_gradient or problem.declared.gradient
+    mu, kappa, theta, gradient = known.mu, known.kappa, known.theta, known.gradient
     rates: dict[float, float] = {}  # contraction factor at its best step
     thetas = [theta] if theta is not None else []
     if mu is not None and theta is not None:
@@ -51,21 +53,23 @@ def step_range(problem: Problem) -> StepRange | None:
     elif mu is not None and kappa is not None:
         thetas.append(mu / kappa**2)
         rates[math.sqrt(1 - (mu / kappa) ** 2)] = mu / kappa**2
+    if known.contraction is not None:
+        rates[known.contraction[1]] = known.contraction[0]
     if not thetas:
         return None
     best = rates[min(rates)] if rates else 4 * max(thetas) / 3
-    return StepRange(best, 2 * max(thetas), said(problem))
+    return StepRange(best, 2 * max(thetas), min(rates) if rates else 1.0, known.because, known.vouched)
 
 
-def lipschitz_range(problem: Problem, x: PyTree) -> StepRange | None:
+def lipschitz_range(known: Known, coupling: Any, x: PyTree) -> StepRange | None:
     """The valid steps of forward-backward-forward and extragradient, None where κ is not known."""
-    mu, kappa = problem.declared.mu, problem.declared.kappa
-    if kappa is None:
+    mu, kappa, rate = known.mu, known.kappa, 1.0
+    if kappa is None or kappa == 0:
         return None
-    if problem.coupling is not None:
-        if not isinstance(problem.coupling, AffineConstraint):
+    if coupling is not None:
+        if not isinstance(coupling, AffineConstraint):
             return None
-        mu, kappa = None, kappa + math.sqrt(spectrum(problem.coupling.gram(x)))
+        mu, kappa = None, kappa + math.sqrt(spectrum(coupling.gram(x)))
     best = 1 / (math.sqrt(2) * kappa)
     if mu is not None:
         found: Any = minimize_scalar(
@@ -73,8 +77,8 @@ def lipschitz_range(problem: Problem, x: PyTree) -> StepRange | None:
             bounds=(1e-6 / kappa, (1 - 1e-6) / kappa),
             method="bounded",
         )
-        best = float(found.x)
-    return StepRange(best, 1 / kappa, said(problem))
+        best, rate = float(found.x), math.sqrt(1 - 1 / float(found.fun))
+    return StepRange(best, 1 / kappa, rate, known.because, known.vouched)
 
 
 def spectrum(gram: FloatArray) -> float:
@@ -96,11 +100,3 @@ def scaled_rows(coupling: AffineConstraint, x: PyTree) -> tuple[FloatArray, floa
 
 def _or_one(lengths: FloatArray) -> FloatArray:
     return np.where(lengths > 0, lengths, 1.0)
-
-
-def said(problem: Problem) -> str:
-    """What was declared, for messages."""
-    declared = problem.declared
-    numbers = {"mu": declared.mu, "kappa": declared.kappa, "theta": declared.theta}
-    words = [f"{name} = {value:g}" for name, value in numbers.items() if value is not None]
-    return ", ".join([*words, "a gradient"] if problem.declared.gradient else words)

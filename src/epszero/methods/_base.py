@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from epszero._points import subtract
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
+from epszero.constants import Known, StepRange
 from epszero.functions import Function
 from epszero.methods.backtracking import Judgement, Pace, Verdict, first_pace, guess, judged, probe
 from epszero.methods.stability import Facts, Stability, Unstable
@@ -43,9 +44,22 @@ class Method(Node):
 
     description: str  # one line for reports: the method, its step and where the step came from
 
+    @property
+    def open(self) -> bool:
+        """Whether a step is still to be chosen."""
+        return False
+
+    def limits(self, problem: Problem, x: PyTree, known: Known) -> tuple[float, StepRange] | None:
+        """The longest step of a settled method and those that are proved to converge; None where it is not known."""
+        del problem, x, known
+        return None
+
     @abstractmethod
-    def prepared(self, problem: Problem, x: PyTree) -> "Method":
-        """The method with its parameters checked and settled for this problem and points like `x`."""
+    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "Method":
+        """The method with its parameters checked and settled for this problem and points like `x`.
+
+        `known`: what is known of B̂; only what is declared where it is left out.
+        """
 
     @abstractmethod
     def init(self, A: Backward, B: Average, x: PyTree) -> State:

@@ -10,7 +10,7 @@ from typing import Any
 from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
-from epszero.constants import lipschitz_range
+from epszero.constants import Known, StepRange, declared_only, lipschitz_range
 from epszero.methods._base import (
     Method,
     State,
@@ -25,7 +25,7 @@ from epszero.methods._base import (
 from epszero.methods.backtracking import lipschitz
 from epszero.methods.stability import Facts, Measured, Stability, Unstable
 from epszero.methods.steps import Steps
-from epszero.oracles import Average
+from epszero.oracles import Average, PrimalDual
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
@@ -46,12 +46,22 @@ class Extragradient(Method):
         self.steps = Steps.of(step)
         self.description = "extragradient"
 
-    def prepared(self, problem: Problem, x: PyTree) -> "Extragradient":
+    @property
+    def open(self) -> bool:
+        return self.steps.searched
+
+    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "Extragradient":
+        known = known or declared_only(problem)
         method = object.__new__(Extragradient)
-        method.steps = self.steps.settled(x, lipschitz_range(problem, x))
+        point = x.x if isinstance(x, PrimalDual) else x
+        method.steps = self.steps.settled(x, lipschitz_range(known, problem.coupling, point))
         method.description = f"extragradient, {method.steps.how}"
         method.unbounded = no_bound_by_zeros(problem, proximal=True)
         return method
+
+    def limits(self, problem: Problem, x: PyTree, known: Known) -> tuple[float, StepRange] | None:
+        found = lipschitz_range(known, problem.coupling, x.x if isinstance(x, PrimalDual) else x)
+        return None if found is None or self.steps.searched else (self.steps.longest, found)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)

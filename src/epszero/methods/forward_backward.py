@@ -13,7 +13,7 @@ import jax
 from epszero._checks import known_arguments, real_array, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
-from epszero.constants import step_range
+from epszero.constants import Known, StepRange, declared_only, step_range
 from epszero.methods._base import (
     Method,
     State,
@@ -54,17 +54,27 @@ class ForwardBackward(Method):
         self.relaxation = value
         self.description = "forward-backward"
 
-    def prepared(self, problem: Problem, x: PyTree) -> "ForwardBackward":
+    @property
+    def open(self) -> bool:
+        return self.steps.searched
+
+    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "ForwardBackward":
+        known = known or declared_only(problem)
         if problem.coupling is not None:
             refuse("method", "forward-backward does not converge on shared constraints, whose operator is a rotation "
                    "between strategies and multipliers",
                    "Use ez.PreconditionedForwardBackward() or ez.ForwardBackwardForward()")  # fmt: skip
         method = object.__new__(ForwardBackward)
-        method.steps = self.steps.settled(x, step_range(problem), problem.unit_steps)
+        steps = None if problem.unit_steps is not None and not known.vouched else step_range(known)
+        method.steps = self.steps.settled(x, steps, problem.unit_steps)
         method.relaxation = self.relaxation
         relaxed = f", relaxed by {self.relaxation:g}" if self.relaxation < 1 else ""
         method.description = f"forward-backward, {method.steps.how}{relaxed}"
         return method
+
+    def limits(self, problem: Problem, x: PyTree, known: Known) -> tuple[float, StepRange] | None:
+        found = step_range(known)
+        return None if found is None or self.steps.searched else (self.steps.longest, found)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
-from epszero.constants import lipschitz_range
+from epszero.constants import Known, StepRange, declared_only, lipschitz_range
 from epszero.methods._base import (
     Method,
     State,
@@ -30,7 +30,7 @@ from epszero.methods._base import (
 from epszero.methods.backtracking import lipschitz
 from epszero.methods.stability import Facts, Measured, Stability, Unstable
 from epszero.methods.steps import Steps, times
-from epszero.oracles import Average
+from epszero.oracles import Average, PrimalDual
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
@@ -51,12 +51,22 @@ class ForwardBackwardForward(Method):
         self.steps = Steps.of(step)
         self.description = "forward-backward-forward"
 
-    def prepared(self, problem: Problem, x: PyTree) -> "ForwardBackwardForward":
+    @property
+    def open(self) -> bool:
+        return self.steps.searched
+
+    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "ForwardBackwardForward":
+        known = known or declared_only(problem)
         method = object.__new__(ForwardBackwardForward)
-        method.steps = self.steps.settled(x, lipschitz_range(problem, x))
+        point = x.x if isinstance(x, PrimalDual) else x
+        method.steps = self.steps.settled(x, lipschitz_range(known, problem.coupling, point))
         method.description = f"forward-backward-forward, {method.steps.how}"
         method.unbounded = no_bound_by_zeros(problem, proximal=False)
         return method
+
+    def limits(self, problem: Problem, x: PyTree, known: Known) -> tuple[float, StepRange] | None:
+        found = lipschitz_range(known, problem.coupling, x.x if isinstance(x, PrimalDual) else x)
+        return None if found is None or self.steps.searched else (self.steps.longest, found)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)

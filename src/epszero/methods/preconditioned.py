@@ -20,7 +20,7 @@ import numpy as np
 from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import FloatArray, PyTree
-from epszero.constants import MANY_ROWS, scaled_rows, spectrum, step_range
+from epszero.constants import MANY_ROWS, Known, declared_only, scaled_rows, spectrum, step_range
 from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward
 from epszero.methods.backtracking import cocoercive, judged
 from epszero.methods.stability import SEARCHED, Facts, Measured, Stability, Unstable
@@ -56,28 +56,33 @@ class PreconditionedForwardBackward(Method):
         self.unit = self.strength = None
         self.description = "preconditioned forward-backward"
 
-    def prepared(self, problem: Problem, x: PyTree) -> "PreconditionedForwardBackward":
+    @property
+    def open(self) -> bool:
+        return self.primal is None
+
+    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "PreconditionedForwardBackward":
+        known = known or declared_only(problem)
         if not isinstance(problem.coupling, AffineConstraint):
             has, other = ("none", "ez.ForwardBackward()") if problem.coupling is None else ("convex ones", CONVEX)
             refuse("method", f"is for shared affine constraints, and this problem has {has}", f"Use {other}")
-        known = step_range(problem)
+        steps = step_range(known)
         lengths, top = scaled_rows(problem.coupling, x.x)
         unit = 1 / (lengths**2 * top)
         dual, strength = self._fixed_dual(problem.coupling, x.x, unit)
         if self.primal is not None:
             primal, how = checked_step(self.primal, x.x), "given steps"
-        elif known is not None:
-            primal = jnp.asarray(1 / (1 / known.best + (strength if strength is not None else 1 / known.best)))
-            how = f"step {float(primal):.6g} from {known.because}"
+        elif steps is not None:
+            primal = jnp.asarray(1 / (1 / steps.best + (strength if strength is not None else 1 / steps.best)))
+            how = f"step {float(primal):.6g} from {steps.because}"
         else:
             return self._settled(None, dual, unit, strength, "steps by backtracking")
         longest = float(Steps(primal).rows(0).max())
-        slowest = 0.0 if known is None else 1 / known.limit  # 1/(2θ) ≤ λ_min(S) must hold
+        slowest = 0.0 if steps is None else 1 / steps.limit  # 1/(2θ) ≤ λ_min(S) must hold
         if dual is None:
             strength = 0.5 * (1 / longest - slowest)
             dual = unit * max(strength, 0.0)
         if (left := 1 / longest - (strength or 0.0)) <= slowest:
-            why = "" if known is None else f" (declared: {known.because})"
+            why = "" if steps is None else f" ({steps.because})"
             refuse("step, dual_step", f"1/step − ‖dual_step^½ G‖² must exceed {slowest:.6g}, but it is {left:.6g}{why}",
                    "Shorten one of them, or leave both out")  # fmt: skip
         return self._settled(primal, dual, unit, strength, how)

@@ -66,6 +66,13 @@ class Steps(Node):
         """Whether the step is found on the way."""
         return self.sizes is None and self.schedule is None
 
+    @property
+    def longest(self) -> float:
+        """The longest step, of a schedule at the iterations that are looked at."""
+        with jax.enable_x64(True):
+            steps = [self.at(jnp.asarray(k)) for k in ((0,) if self.schedule is None else PROBES)]
+        return max(float(np.max(leaf)) for leaf in jax.tree.leaves(steps))
+
     def at(self, k: Array) -> PyTree:
         """Γ_k."""
         return self.sizes if self.schedule is None else self.schedule(jnp.maximum(k, 0))
@@ -136,11 +143,11 @@ def _fit(step: Any, leaf: Any) -> None:
 
 
 def _check_range(step: PyTree, known: StepRange | None) -> None:
-    if known is None:
+    if known is None or not known.vouched:
         return
     longest = max(float(np.max(leaf)) for leaf in jax.tree.leaves(step))
     if longest >= known.limit:
-        refuse("step", f"must be below {known.limit:.6g}, the limit for the declared constants ({known.because}), but "
+        refuse("step", f"must be below {known.limit:.6g}, the limit for the constants ({known.because}), but "
                f"it is {longest:.6g}", f"Take a shorter one, or step=None for {known.best:.6g}, the best")  # fmt: skip
 
 

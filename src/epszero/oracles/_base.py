@@ -55,8 +55,13 @@ class Collapsed(NamedTuple):
 
     features: list[FloatArray]  # φ(ξ_j) of each data set, one row per sample, flat
     at: Callable[[list[Any]], Average]  # B for given values of E φ(ξ), one flat vector per data set
-    own: bool  # the features are the samples themselves
+    phi: list[Callable[[PyTree], Array] | None]  # ξ ↦ φ(ξ), flat, of each data set; None for the samples themselves
     sets: list[int]  # which data set, where each agent has its own
+
+    @property
+    def own(self) -> bool:
+        """Whether the features are the samples themselves."""
+        return all(one is None for one in self.phi)
 
 
 class Oracle(Node):
@@ -90,9 +95,9 @@ class Oracle(Node):
     def average(self, data: PyTree, x: PyTree) -> Average:
         """B̂ for `data` (a pytree with a leading sample axis); `x` shows the shape of a point."""
 
-    def collapsed(self, data: PyTree) -> Collapsed | None:
-        """The oracle over `data` through its features; None where it is not known to be affine in any."""
-        del data
+    def collapsed(self, data: PyTree, x: PyTree) -> Collapsed | None:
+        """The oracle over `data` through its features, for points like x; None where it is not known to have any."""
+        del data, x
         return None
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> "Oracle":

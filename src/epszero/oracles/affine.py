@@ -7,21 +7,16 @@ certificates lean on (THEORY 3b).
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from epszero._checks import known_arguments, refuse
-from epszero._double import to_numpy
-from epszero._points import norm
-from epszero._types import Array, FloatArray, PyTree
+from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle
-from epszero.oracles.general import SampleMean, chunk_size
+from epszero.oracles.features import OWN_FEATURES, FeatureMean, bend_between, feature_mean, feature_rows, flat_features
 
 
 class AffineInFeatures(Oracle):
@@ -39,7 +34,7 @@ class AffineInFeatures(Oracle):
 
     @known_arguments
     def __init__(self, G: Callable[..., Any], C: Callable[..., Any], phi: Callable[..., Any] | None = None) -> None:
-        _require_functions(G=G, C=C, phi=phi or _own_features)
+        _require_functions(G=G, C=C, phi=phi or OWN_FEATURES)
         product = C if _takes_two(C) else _contraction(C)
         self.joint = Opaque(lambda x, f: jax.tree.map(jnp.add, G(x), product(x, f)))
         self.features = _features(phi)
@@ -55,22 +50,24 @@ class AffineInFeatures(Oracle):
     def average(self, data: PyTree, x: PyTree) -> Average:
         return FeatureMean(self.joint, feature_mean(self.features, data))
 
-    def collapsed(self, data: PyTree) -> Collapsed:
+    def collapsed(self, data: PyTree, x: PyTree) -> Collapsed:
         rows, nested = feature_rows(self.features, data)
-        return Collapsed([rows], lambda means: FeatureMean(self.joint, nested(means[0])), is_own(self.features), [0])
+        return Collapsed(
+            [rows], lambda means: FeatureMean(self.joint, nested(means[0])), [flat_features(self.features)], [0]
+        )
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         return bend_between(lambda f: self.joint(x, f), self.features((), xi), self.features((), other))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
-        return _joint_oracle(by(self.joint.function), self.features, self.structure_name)
+        return joint_oracle(Opaque(by(self.joint.function)), self.features, self.structure_name)
 
 
 @known_arguments
 def Additive(G: Callable[..., Any], phi: Callable[..., Any] | None = None) -> AffineInFeatures:
     """G(x) + φ(ξ): additive noise. φ(ξ) broadcasts against G(x), as prices do that all agents pay alike."""
-    _require_functions(G=G, phi=phi or _own_features)
-    return _joint_oracle(lambda x, f: jax.tree.map(jnp.add, G(x), f), _features(phi), "additive")
+    _require_functions(G=G, phi=phi or OWN_FEATURES)
+    return joint_oracle(Opaque(lambda x, f: jax.tree.map(jnp.add, G(x), f)), _features(phi), "additive")
 
 
 @known_arguments
@@ -79,85 +76,17 @@ def Affine(f: Callable[..., Any], phi: Callable[..., Any] | None = None) -> Affi
 
     It serves costs and losses as well as operators; `ez.AggregativeGame` takes it with its own four arguments.
     """
-    _require_functions(f=f, phi=phi or _own_features)
-    return _joint_oracle(f, _features(phi), "affine in features")
+    _require_functions(f=f, phi=phi or OWN_FEATURES)
+    return joint_oracle(Opaque(f), _features(phi), "affine in features")
 
 
-def bend_between(value: Callable[[PyTree], PyTree], f: PyTree, g: PyTree) -> Array:
-    """How far `value` is, halfway between two features, from the mean of its values there, relative to their size."""
-    middle = value(jax.tree.map(lambda a, b: 0.5 * (a + b), f, g))
-    ends = value(f), value(g)
-    gap = jax.tree.map(lambda m, a, b: m - 0.5 * (a + b), middle, *ends)
-    return norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300)
-
-
-def feature_mean(features: Opaque, data: PyTree) -> PyTree:
-    """(1/s) Σ φ(ξᵢ), where `features` is (·, ξ) ↦ φ(ξ)."""
-    if features.function is _own_features:
-        return jax.tree.map(lambda leaf: np.tensordot(np.full(len(leaf), 1 / len(leaf)), leaf, axes=1), data)
-    return _evaluated(SampleMean(features, data, chunk_size(features, data, ())))
-
-
-def is_own(features: Opaque) -> bool:
-    """Whether φ(ξ) = ξ."""
-    return features == OWN_FEATURES
-
-
-def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[Any], PyTree]]:
-    """φ(ξ_j), flat, one row per sample; and the way from a flat vector back to the nest of φ."""
-    values = data if is_own(features) else to_numpy(_every_feature(features, data))
-    leaves, structure = jax.tree.flatten(values)
-    inner = [np.shape(leaf)[1:] for leaf in leaves]
-    ends = np.cumsum([math.prod(shape) for shape in inner])
-    flat_leaves = [np.reshape(leaf, (len(leaf), -1)) for leaf in leaves]
-    rows = flat_leaves[0] if len(leaves) == 1 else np.concatenate(flat_leaves, axis=1)
-
-    def nested(flat: Any) -> PyTree:
-        pieces = np.split(flat, ends[:-1]) if isinstance(flat, np.ndarray) else jnp.split(flat, ends[:-1])
-        return structure.unflatten([piece.reshape(shape) for piece, shape in zip(pieces, inner, strict=True)])
-
-    return rows, nested
-
-
-@eqx.filter_jit
-def _every_feature(features: Opaque, data: PyTree) -> PyTree:
-    return jax.vmap(lambda xi: features((), xi))(data)
-
-
-@eqx.filter_jit
-def _evaluated(mean: SampleMean) -> PyTree:
-    return mean(())
-
-
-class FeatureMean(Average):
-    """G(x) + C(x)φ̄."""
-
-    static = ("joint",)
-    joint: Opaque
-    mean: PyTree  # φ̄
-
-    def __init__(self, joint: Opaque, mean: PyTree) -> None:
-        self.joint = joint
-        self.mean = mean
-
-    def __call__(self, x: PyTree) -> PyTree:
-        return self.joint(x, self.mean)
-
-
-def _joint_oracle(joint: Callable[..., Any], features: Opaque, structure: str) -> AffineInFeatures:
+def joint_oracle(joint: Opaque, features: Opaque, structure: str = "affine in features") -> AffineInFeatures:
+    """(x, ξ) ↦ joint(x, φ(ξ)), affine in φ(ξ)."""
     oracle = object.__new__(AffineInFeatures)
-    oracle.joint = Opaque(joint)
+    oracle.joint = joint
     oracle.features = features
     oracle.structure_name = structure
     return oracle
-
-
-def _own_features(_: PyTree, xi: PyTree) -> PyTree:
-    return xi
-
-
-OWN_FEATURES = Opaque(_own_features)
-"""φ(ξ) = ξ."""
 
 
 def _features(phi: Callable[..., Any] | None) -> Opaque:

@@ -17,9 +17,18 @@ import numpy as np
 from epszero._double import on_device
 from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
-from epszero.oracles.affine import FeatureMean, bend_between, feature_mean, feature_rows, is_own
 from epszero.oracles.exact import Known
-from epszero.oracles.general import SampleMean, chunk_size, sample_count
+from epszero.oracles.features import (
+    FeatureMean,
+    Found,
+    bend_between,
+    feature_mean,
+    feature_rows,
+    flat_features,
+    found_features,
+    is_own,
+)
+from epszero.oracles.sample_mean import SampleMean, chunk_size, sample_count
 
 
 class Agents(Oracle):
@@ -67,30 +76,46 @@ class Agents(Oracle):
         if not self.uncertain:
             return WithParameters(Known(_known(self.gradient)), self.parameters)
         each = self.private or isinstance(data, OwnData)
+        seen = self.seen(data, x)
+        if seen is not None and seen.features is not None:
+            means = [feature_mean(seen.features, own) for own in data] if isinstance(data, OwnData) else None
+            mean = feature_mean(seen._rowwise, data) if means is None else _stack_rows(means)
+            return WithParameters(FeatureMean(_every(seen.gradient, each), mean), self.parameters)
         every = _every(self.gradient, each)
-        if self.features is not None:
-            means = [feature_mean(self.features, own) for own in data] if isinstance(data, OwnData) else None
-            mean = feature_mean(self._rowwise, data) if means is None else _stack_rows(means)
-            return WithParameters(FeatureMean(every, mean), self.parameters)
         if isinstance(data, OwnData):
             every, data = _weighted(self.gradient), _padded(data)
         return WithParameters(SampleMean(every, data, chunk_size(every, data, point)), self.parameters)
 
-    def collapsed(self, data: PyTree) -> Collapsed | None:
+    def seen(self, data: PyTree, x: PyTree) -> "Agents | None":
+        """The same oracle with features, as declared or as found from what g does with one agent's data."""
+        if self.features is not None:
+            return self
+        one = data[0] if isinstance(data, OwnData) else data
+        row = _inner(_inner(one) if self.private and not isinstance(data, OwnData) else one)
+        found = found_features(_of_one(self.gradient), (_inner(x), _inner(x), _inner(self.parameters)), row)
+        if found is None:
+            return None
+        seen = object.__new__(Agents)
+        seen.__dict__.update(vars(self), gradient=_through(found), features=found.features)
+        return seen
+
+    def collapsed(self, data: PyTree, x: PyTree) -> Collapsed | None:
         if not self.uncertain:
-            return Collapsed([], lambda _: self.average(data, None), own=True, sets=[])
-        if self.features is None:
+            return Collapsed([], lambda _: self.average(data, None), phi=[], sets=[])
+        seen = self.seen(data, x)
+        if seen is None:
             return None
         sets = list(data) if isinstance(data, OwnData) else [data]
-        found = [feature_rows(self._rowwise, own) for own in sets]
-        every = _every(self.gradient, self.private or isinstance(data, OwnData))
+        found = [feature_rows(seen._rowwise, own) for own in sets]
+        every = _every(seen.gradient, self.private or isinstance(data, OwnData))
 
         def at(means: list[Any]) -> Average:
             nested = [nest(mean) for (_, nest), mean in zip(found, means, strict=True)]
             mean = _stack_rows(nested) if isinstance(data, OwnData) else nested[0]
             return WithParameters(FeatureMean(every, mean), self.parameters)
 
-        return Collapsed([rows for rows, _ in found], at, is_own(self.features), list(range(len(sets))))
+        phi = flat_features(seen._rowwise)
+        return Collapsed([rows for rows, _ in found], at, [phi] * len(sets), list(range(len(sets))))
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         if self.features is None:
@@ -102,13 +127,20 @@ class Agents(Oracle):
     def _rowwise(self) -> Opaque:
         """Features of one sample: of each agent's row where it has one."""
         assert self.features is not None
-        return _mapped_features(self.features) if self.private else self.features
+        return _mapped_features(self.features) if self.private and not is_own(self.features) else self.features
 
     def _seen(self, xi: PyTree) -> PyTree:
         """What g gets of one sample: ξ or φ(ξ), a row per agent where each has its own."""
         if isinstance(xi, OwnData):
             return _stack_rows([xi_i if self.features is None else self.features((), xi_i) for xi_i in xi])
         return xi if self.features is None else self._rowwise((), xi)
+
+    def of_one_agent(self, row: PyTree) -> PyTree:
+        """What g gets of one sample, for the first agent."""
+        if not self.uncertain:
+            return None
+        seen = self._seen(row)
+        return jax.tree.map(lambda leaf: leaf[0], seen) if self.private or isinstance(row, OwnData) else seen
 
     def _at(self, x: PyTree, seen: PyTree, each: bool) -> PyTree:
         return _every(self.gradient, each)((x, self.parameters), seen)
@@ -144,6 +176,18 @@ def _every(gradient: Callable[..., Any], each: bool) -> Opaque:
 
 
 @functools.lru_cache(maxsize=256)
+def _of_one(gradient: Callable[..., Any]) -> Opaque:
+    """((x_i, x̄, p_i), ξ) ↦ g."""
+    return Opaque(lambda point, xi: gradient(point[0], point[1], xi, point[2]))
+
+
+@functools.lru_cache(maxsize=256)
+def _through(found: Found) -> Callable[..., Any]:
+    """g with the features that were found in place of ξ."""
+    return lambda own, average, features, parameters: found.joint((own, average, parameters), features)
+
+
+@functools.lru_cache(maxsize=256)
 def _known(gradient: Callable[..., Any]) -> Opaque:
     return Opaque(lambda point: _every(gradient, False)(point, None))
 
@@ -170,6 +214,11 @@ def _padded(data: OwnData) -> PyTree:
     weights = np.where(np.arange(longest)[:, None] < sizes, longest / sizes, 0.0)
     filled = [jax.tree.map(lambda leaf: np.resize(leaf, (longest, *leaf.shape[1:])), own) for own in data]
     return jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *filled), weights
+
+
+def _inner(tree: PyTree) -> PyTree:
+    """The shape of one row."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), tree)
 
 
 def _stack_rows(rows: list[PyTree]) -> PyTree:

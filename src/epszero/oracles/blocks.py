@@ -14,7 +14,8 @@ import numpy as np
 
 from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
-from epszero.oracles.general import General, SampleMean, chunk_size
+from epszero.oracles.features import flat
+from epszero.oracles.general import General
 
 
 class Blocks(Oracle):
@@ -48,21 +49,30 @@ class Blocks(Oracle):
 
     def average(self, data: PyTree, x: PyTree) -> Average:
         """`data` is one data set for all blocks, or `OwnData` with one per block."""
-        plain = [part.function for part in self.leaves if isinstance(part, General)]
-        if not isinstance(data, OwnData) and len(plain) == len(self.leaves):
-            joint = _joint(tuple(plain), jax.tree.structure(self.parts, is_leaf=_is_oracle))
-            return SampleMean(joint, data, chunk_size(joint, data, x))
+        together = self._together(data)
+        if together is not None:
+            return together.average(data, x)
         parts = [part.average(own, x) for part, own in zip(self.leaves, self.own(data), strict=True)]
         return BlockMean(self._nested(parts))
 
-    def collapsed(self, data: PyTree) -> Collapsed | None:
+    def _together(self, data: PyTree) -> General | None:
+        """One function for all blocks, where they see one data set and nothing more is declared of any."""
+        plain = [part.function for part in self.leaves if isinstance(part, General)]
+        if isinstance(data, OwnData) or len(plain) < len(self.leaves):
+            return None
+        return General(_joint(tuple(plain), jax.tree.structure(self.parts, is_leaf=_is_oracle)).function)
+
+    def collapsed(self, data: PyTree, x: PyTree) -> Collapsed | None:
         """Blocks with data of their own are told apart; over one data set those with the same features share them."""
+        together = self._together(data)
+        if together is not None:
+            return together.collapsed(data, x)
         leaves, own = self.leaves, isinstance(data, OwnData)
-        found = [part.collapsed(seen) for part, seen in zip(leaves, self.own(data), strict=True)]
+        found = [part.collapsed(seen, x) for part, seen in zip(leaves, self.own(data), strict=True)]
         parts = [part for part in found if part is not None]
         if len(parts) < len(found):
             return None
-        keys = [i if own else getattr(part, "features", None) for i, part in enumerate(leaves)]
+        keys = [i if own else _features_of(part, data, x) for i, part in enumerate(leaves)]
         uncertain = [i for i, part in enumerate(parts) if part.features]
         first = {keys[i]: i for i in reversed(uncertain)}  # where each kind of features is seen first
         kinds = sorted(first.values())
@@ -76,8 +86,9 @@ class Blocks(Oracle):
             return BlockMean(self._nested([part.at(mine.get(i, [])) for i, part in enumerate(parts)]))
 
         matrices = rows if own or not rows else [np.concatenate(rows, axis=1)]
-        whole = all(parts[i].own for i in kinds) and (own or len(kinds) <= 1)
-        return Collapsed(matrices, at, whole, kinds if own else [0] * len(matrices))
+        phi = [parts[i].phi[0] for i in kinds]
+        whole = phi if own or len(kinds) <= 1 else [_side_by_side(phi)]
+        return Collapsed(matrices, at, list(whole), kinds if own else [0] * len(matrices))
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         pairs = zip(self.leaves, self.own(xi), self.own(other), strict=True)
@@ -110,6 +121,16 @@ class BlockMean(Average):
 def _joint(functions: tuple[Opaque, ...], structure: Any) -> Opaque:
     """(x, ξ) ↦ all blocks, for one ξ; made once, so that equal problems share their compiled programs."""
     return Opaque(lambda x, xi: jax.tree.unflatten(structure, [function(x, xi) for function in functions]))
+
+
+def _features_of(part: Oracle, data: PyTree, x: PyTree) -> Any:
+    """What tells the features of blocks over one data set apart."""
+    return getattr(part.seen(data, x) if isinstance(part, General) else part, "features", None)
+
+
+def _side_by_side(phi: list[Callable[[PyTree], Array] | None]) -> Callable[[PyTree], Array]:
+    every = [one or flat for one in phi]
+    return lambda xi: jnp.concatenate([one(xi) for one in every])
 
 
 def _is_oracle(leaf: Any) -> bool:

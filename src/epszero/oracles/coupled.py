@@ -67,8 +67,8 @@ class Coupled(Oracle):
     def average(self, data: PyTree, x: PrimalDual) -> "CoupledMean":
         return CoupledMean(self.base.average(data, x.x), self.coupling)
 
-    def collapsed(self, data: PyTree) -> Collapsed | None:
-        base = self.base.collapsed(data)
+    def collapsed(self, data: PyTree, x: PrimalDual) -> Collapsed | None:
+        base = self.base.collapsed(data, x.x)
         return base and base._replace(at=lambda means: CoupledMean(base.at(means), self.coupling))
 
     def bend(self, x: PrimalDual, xi: PyTree, other: PyTree) -> Array:

@@ -27,8 +27,8 @@ class Exact(Oracle):
     def __call__(self, x: PyTree, xi: PyTree = None) -> PyTree:
         return self.function(x)
 
-    def collapsed(self, data: PyTree) -> Collapsed:
-        return Collapsed([], lambda _: self.average(data, None), own=True, sets=[])
+    def collapsed(self, data: PyTree, x: PyTree) -> Collapsed:
+        return Collapsed([], lambda _: self.average(data, None), phi=[], sets=[])
 
     def average(self, data: PyTree, x: PyTree) -> Average:
         return Known(self.function)

@@ -294,7 +294,7 @@ def _check_support(samples: Samples) -> None:
     if getattr(support, "batch_shape", ()) != ():
         refuse("support", "must be one set for all samples, but it is a batch of sets", "Pass a single set")
     try:
-        inside = _inside(support, samples.values)
+        inside = inside_support(support, samples.values)
     except InputError as error:
         raise InputError(f"support: does not fit the samples. {error}") from error
     if inside.shape != (s,):
@@ -312,7 +312,7 @@ def _check_support(samples: Samples) -> None:
         )
 
 
-def _inside(support: Any, values: Any) -> NDArray[Any]:
+def inside_support(support: Any, values: Any) -> NDArray[Any]:
     """For every sample whether it lies in the support; a product of sets is asked row by row."""
     if getattr(support, "rank", 1):
         return np.asarray(support.contains(values, SUPPORT_TOLERANCE))

@@ -5,6 +5,7 @@ status: one that ends, well or badly, waits unchanged while the others go on.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -14,10 +15,11 @@ from epszero._checks import known_arguments, refuse
 from epszero._double import on_device, to_numpy
 from epszero._points import pick, stack
 from epszero._types import PyTree
+from epszero.constants import Known
 from epszero.methods import Method
 from epszero.oracles import Average
 from epszero.problems import Problem
-from epszero.solve.choice import instead
+from epszero.solve.choice import instead, unproved
 from epszero.solve.loop import Drive, advance_many, begin_many
 from epszero.solve.progress import checked_progress, reporting
 from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
@@ -57,14 +59,18 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         notes += sorted({note for data in trials for note in check_oracle(problem, data, x)})
         x = on_device(x)
         averages = [averaged(problem, data, x) for data in trials]
-        solutions = _driven(plan, plan.method, (averages, x), trials, notes, progress)
+        known = plan.known(averages[0], trials[0], x)
+        known = known if known.fixed or known.vouched else replace(known, mu=None, kappa=None, theta=None)
+        choice = plan.choice(known, x)
+        notes += unproved(choice)
+        solutions = _driven(plan, (choice.method, known), (averages, x), trials, notes, progress)
         failed = [
             i for i, one in enumerate(solutions) if one.status in (Status.NO_STEP, Status.STALLED, Status.DIVERGED)
         ]
-        if plan.second is not None and failed:
+        if choice.second is not None and failed:
             rest = [averages[i] for i in failed], x
             said = [*notes, instead(solutions[failed[0]].method)]
-            again = _driven(plan, plan.second, rest, [trials[i] for i in failed], said, progress)
+            again = _driven(plan, (choice.second, known), rest, [trials[i] for i in failed], said, progress)
             for i, one in zip(failed, again, strict=True):
                 if one.status is Status.CONVERGED or one.residual < solutions[i].residual:
                     solutions[i] = one
@@ -72,11 +78,17 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
 
 
 def _driven(
-    plan: Plan, method: Method, given: tuple[list[Average], PyTree], trials: list[Any], notes: list[str], progress: Any
+    plan: Plan,
+    chosen: tuple[Method, Known],
+    given: tuple[list[Average], PyTree],
+    trials: list[Any],
+    notes: list[str],
+    progress: Any,
 ) -> list[Solution]:
     """One method on all trials, those with averages of the same shape together."""
     averages, x = given
-    settled, A = on_device(method.prepared(plan.problem, x)), plan.problem.placed
+    method, known = chosen
+    settled, A = on_device(method.prepared(plan.problem, x, known)), plan.problem.placed
     solutions: dict[int, Solution] = {}
     with reporting(progress, plan.steps - 1, f"{len(trials)} trials, {settled.description}") as report:
         for group in _alike(averages):

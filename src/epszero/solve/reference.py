@@ -19,7 +19,7 @@ from epszero._checks import count, known_arguments, refuse
 from epszero._double import on_device, to_numpy
 from epszero._points import add, norm, subtract
 from epszero._types import Array, PyTree
-from epszero.constants import step_range
+from epszero.constants import declared_only, step_range
 from epszero.methods.steps import checked_step, times
 from epszero.oracles import Oracle
 from epszero.problems import Problem
@@ -55,7 +55,7 @@ def reference_equilibrium(
         refuse("pool", f"must be one ez.Samples, but it is a {type(pool).__name__}", "Wrap the data in ez.Samples")
     K, many = count("iterations", iterations, least=1), count("batch", batch, least=1)
     key = jax.random.key(count("seed", seed))
-    known = step_range(problem)
+    known = step_range(declared_only(problem))
     if step is None and known is None:
         refuse("step", "is needed, as no constants are declared that would give one", "Pass step=0.02, say")
     with jax.enable_x64(True):

@@ -45,6 +45,12 @@ def values_of(samples: Samples | list[Samples] | None) -> PyTree:
     return OwnData(one.values for one in samples) if isinstance(samples, list) else samples and samples.values
 
 
+def supports_of(problem: Problem, samples: Samples | list[Samples] | None) -> list[Any]:
+    """The support of each data set, the declared one where it comes without."""
+    sets = samples if isinstance(samples, list) else [] if samples is None else [samples]
+    return [problem.declared.support if one.support is None else one.support for one in sets]
+
+
 def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0: Any) -> tuple[PyTree, list[str]]:
     """x⁰ in the domain of A, with multipliers where constraints are shared, and a note where it had to be moved."""
     if x0 is None:
@@ -72,6 +78,11 @@ def _one_per_block(oracle: Oracle, samples: list[Any]) -> list[Samples]:
 # -- shapes ------------------------------------------------------------------------------------------------------------
 
 _checked: "WeakKeyDictionary[Problem, dict[Any, Seen]]" = WeakKeyDictionary()
+
+
+def check_shapes(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> None:
+    """Trace O once at x and one sample: it must return something like x."""
+    _trace(problem, x, _rows(samples), one_each=isinstance(samples, list))
 
 
 def check_oracle(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> list[str]:

@@ -11,18 +11,20 @@ from epszero._checks import count, known_arguments, positive, refuse
 from epszero._double import on_device, to_numpy
 from epszero._points import inner, norm, subtract
 from epszero._types import PyTree
+from epszero.constants import Known, declared_only, known_of
 from epszero.methods import Method, State
-from epszero.oracles import Average
+from epszero.oracles import Average, PrimalDual
 from epszero.problems import Problem
 from epszero.samples import Samples
-from epszero.solve.choice import fallback, instead, suited
+from epszero.solve.choice import Choice, chosen, instead, refuse_doubts, unproved
 from epszero.solve.loop import CONVERGED, DIVERGED, NOT_FINITE, STALLED, STUCK, Drive, Run, advance_one, begin_one
 from epszero.solve.progress import checked_progress, reporting
-from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point
+from epszero.solve.setup import averaged, check_oracle, checked_samples, starting_point, supports_of, values_of
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import SolveError, Status
 
 MOST_ITERATIONS = 1_000_000  # where the user sets none
+PROOF = 1.0  # seconds to prove that a nonlinear B is monotone
 HOLDOUT_SEED = 0  # which samples are kept aside must not depend on their values
 
 ENDINGS = {CONVERGED: Status.CONVERGED, DIVERGED: Status.DIVERGED, STALLED: Status.STALLED,
@@ -47,8 +49,10 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
 
     `iterations=K` takes the steps k = 0, …, K and returns x^{K+1}, the paper's output; `tol` stops as soon as the
     residual ‖z + B̂(x)‖ is that small; with neither, tol is 1e-9·min(max(1, ‖B̂(x)‖), max(1, ‖x‖)/γ).
-    `method=None` takes forward-backward, its preconditioned form for shared affine constraints, or
-    forward-backward-forward where B may be merely monotone.
+    `method=None` chooses method and step from what is known of B̂ (all, where it is affine): forward-backward where it
+    is strongly monotone or cocoercive, its preconditioned form for shared affine constraints, forward-backward-forward
+    where it is merely monotone. Where B is not proved to be monotone, and nobody vouches for it, that is refused;
+    `throw=False` runs and says so in `solution.notes`.
     `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
     record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
     a function is called with (k, residual).
@@ -64,9 +68,14 @@ def solve(  # noqa: PLR0913  (fixed by DESIGN)
         notes = notes + check_oracle(problem, data, x)
         B, x = on_device((averaged(problem, data, x), x))
         A = problem.placed
-        run, residuals, settled, interrupted = _driven(plan, plan.method, (A, B, x), progress)
-        if plan.second is not None and int(run.code) in (STUCK, STALLED, DIVERGED):
-            again = _driven(plan, plan.second, (A, B, x), progress)
+        known = plan.known(B, data, x)
+        choice = plan.choice(known, x)
+        if throw:
+            refuse_doubts(choice)
+        notes += unproved(choice)
+        run, residuals, settled, interrupted = _driven(plan, (choice.method, known), (A, B, x), progress)
+        if choice.second is not None and int(run.code) in (STUCK, STALLED, DIVERGED):
+            again = _driven(plan, (choice.second, known), (A, B, x), progress)
             if int(again[0].code) == CONVERGED or again[0].state.residual < run.state.residual:
                 notes.append(instead(settled))
                 run, residuals, settled, interrupted = again
@@ -92,12 +101,13 @@ def _differences(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
 
 
 def _driven(
-    plan: "Plan", method: Method, given: tuple[Any, Any, PyTree], progress: Any
+    plan: "Plan", chosen: tuple[Method, Known], given: tuple[Any, Any, PyTree], progress: Any
 ) -> tuple[Run, list[tuple[int, float]], Method, bool]:
     """One method, from x⁰ to its end: the run, the residuals on the way, the method as settled, and whether it was
     interrupted."""
     A, B, x = given
-    settled = on_device(method.prepared(plan.problem, x))
+    method, known = chosen
+    settled = on_device(method.prepared(plan.problem, x, known))
     run = begin_one(settled, A, B, x, plan.tol)
     drive = Drive(plan.steps, plan.looks, (run, B))
     interrupted = False
@@ -127,14 +137,31 @@ class Plan:
             refuse("method", f"must be a method such as ez.ForwardBackward(), but it is {method!r}",
                    "Pass an object of that kind, or leave it out")  # fmt: skip
         self.problem: Problem = problem
-        self.method: Method = method or suited(problem)
-        self.second: Method | None = None if method else fallback(self.method)
+        self.method: Method | None = method
         self.wants_tol = tol is not None or iterations is None
         self.steps = 1 + (MOST_ITERATIONS if iterations is None else count("iterations", iterations))
         self.tol = None if self.wants_tol else np.array(-1.0)  # None: the loop's own choice; negative: never stop early
         if tol is not None:
             self.tol = positive("tol", tol, strict=False)
         self.looks = [k + 1 for k in _looks(trace, self.steps)]  # counted in steps taken
+
+    def known(self, B: Average, data: Any, x: PyTree) -> Known:
+        """What is known of B̂; only what is declared where the user chose method and step."""
+        if self.method is not None and not self.method.open:
+            return declared_only(self.problem)
+        return self.all_known(B, data, x)
+
+    def all_known(self, B: Average, data: Any, x: PyTree) -> Known:
+        """All that can be said of B̂."""
+        point = x.x if isinstance(x, PrimalDual) else x
+        budget = PROOF if self.method is None else 0.0
+        return known_of(self.problem, B, values_of(data), point, supports_of(self.problem, data), budget)
+
+    def choice(self, known: Known, x: PyTree) -> Choice:
+        """The method to run: the user's, or the one that suits what is known."""
+        if self.method is not None:
+            return Choice(self.method, None, [])
+        return chosen(self.problem, known, x.x if isinstance(x, PrimalDual) else x)
 
     def finished(
         self, run: Run, residuals: list[tuple[int, float]], settled: Method, notes: list[str], data: Any,

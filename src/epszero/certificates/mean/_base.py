@@ -12,7 +12,7 @@ import numpy as np
 
 from epszero._checks import real_array
 from epszero._types import FloatArray, Real
-from epszero.certificates.mean.region import Region
+from epszero.constants.region import Region
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from epszero._checks import positive, refuse
 from epszero._types import FloatArray
 from epszero.certificates.mean._base import MeanBound, MeanSet, sample_mean
 from epszero.certificates.mean.betting import upper_mean
-from epszero.certificates.mean.region import Region
+from epszero.constants.region import Region
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from epszero.certificates.mean.empirical_bernstein import (
     predictable_centres,
     predictable_variance,
 )
-from epszero.certificates.mean.region import SLACK, Prior, Region
+from epszero.constants.region import SLACK, Prior, Region
 
 BOLDEST = 0.95
 UNIT = Prior(np.array(0.5), 1 / 16, np.array(1 / 16), 1.0)  # before anything is known

@@ -25,7 +25,7 @@ import numpy as np
 
 from epszero._types import FloatArray
 from epszero.certificates.mean._base import MeanBound, MeanSet
-from epszero.certificates.mean.region import Prior, Region
+from epszero.constants.region import Prior, Region
 
 LARGEST = 0.999  # λ stays below 1
 AT_ONCE = 1 << 18  # entries that are worked on at once: they fit a processor's cache

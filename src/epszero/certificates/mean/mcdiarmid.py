@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from epszero.certificates.mean._base import MeanBound
-from epszero.certificates.mean.region import Region
+from epszero.constants.region import Region
 
 
 @dataclass(frozen=True)

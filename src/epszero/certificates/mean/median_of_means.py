@@ -22,7 +22,7 @@ from scipy.stats import beta
 from epszero._checks import positive
 from epszero._types import FloatArray
 from epszero.certificates.mean._base import MeanBound, MeanSet
-from epszero.certificates.mean.region import Region
+from epszero.constants.region import Region
 
 SWEEPS = 200
 SHARES = tuple(np.linspace(0.15, 0.45, 25))  # α

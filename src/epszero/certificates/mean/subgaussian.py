@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from epszero._checks import positive
 from epszero.certificates.mean._base import MeanBound
-from epszero.certificates.mean.region import Region
+from epszero.constants.region import Region
 
 
 @dataclass(frozen=True)

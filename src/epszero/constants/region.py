@@ -6,13 +6,16 @@ theorem); and the distance `farthest(c)` of its farthest point from a point c of
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
-from epszero._types import FloatArray
+from epszero._intervals import Enclosed, Interval, NoEnclosure
+from epszero._types import FloatArray, PyTree
 from epszero.sets import Ball, Box, Product, Set
 
 SLACK = 1e-9  # samples may lie outside their support by this much, relatively; so is every length rounded up
@@ -103,6 +106,24 @@ class Region:
         return np.minimum(np.sqrt(np.einsum("...d,...d->...", apart, apart)) * (1 + SLACK), self.diameter)
 
 
+def features_region(phi: Callable[[PyTree], Any], row: PyTree, support: Any) -> Region | None:
+    """A box around the features φ(ξ) of all ξ in a support, by interval arithmetic; None where there is none."""
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(row)])
+    around = Region.of(support, len(flat))
+    if around is None or around.lower is None or around.upper is None:
+        return None
+
+    def of_flat(xi: Any) -> Any:
+        return phi(ravel_pytree(row)[1](xi))
+
+    try:
+        found = Enclosed(of_flat, flat)(Interval(around.lower, around.upper))
+    except NoEnclosure:
+        return None
+    bounded = np.isfinite(found.lower).all() and np.isfinite(found.upper).all()
+    return Region.box(found.lower, found.upper) if bounded else None
+
+
 def _product(support: Product, dim: int) -> Region | None:
     """Of parts, one after another."""
     members: list[Set] = jax.tree.leaves(support.sets, is_leaf=lambda leaf: isinstance(leaf, Set))
@@ -121,3 +142,13 @@ def _product(support: Product, dim: int) -> Region | None:
 
 def _diameter(support: Set) -> float:
     return float(support.diameter()) if support.point_shape is not None else math.inf
+
+
+def brief_support(support: Any) -> str:
+    """A support in a few words."""
+    lower, upper = getattr(support, "lower", None), getattr(support, "upper", None)
+    if lower is None or upper is None:
+        return type(support).__name__
+    if np.ptp(lower) == 0 and np.ptp(upper) == 0:
+        return f"[{np.min(lower):.4g}, {np.max(upper):.4g}] in every entry"
+    return f"a box within [{np.min(lower):.4g}, {np.max(upper):.4g}]"

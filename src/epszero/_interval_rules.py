@@ -1,0 +1,383 @@
+"""How each primitive of JAX acts on intervals.
+
+A rule receives the parameters of the primitive, its operands, and whether jumps are forbidden, and returns its outputs.
+An operand is an `Interval`, a `Truth` (a boolean that may be undecided), or a NumPy array that does not depend on the
+inputs. Where two operands are one and the same object they are one and the same variable, which is what makes
+x · x ≥ 0 and x − x = 0.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import scipy.special
+
+from epszero import _interval_arithmetic as arithmetic
+from epszero._interval_arithmetic import Interval, Mask, NoEnclosure, monotone, point, within
+
+
+class Truth(NamedTuple):
+    """Booleans, elementwise: true when `lower`, false unless `upper`, otherwise undecided."""
+
+    lower: Mask
+    upper: Mask
+
+
+Value = Any  # Interval | Truth | np.ndarray
+Rule = Callable[[Any, list[Value], bool], Sequence[Value]]
+ListRule = Callable[[Any, list[Value], bool], list[Value]]
+RULES: dict[str, Rule] = {}
+
+BASIC = frozenset({"add", "sub", "mul", "div", "sqrt", "add_any", "square"})  # rounded once in any precision
+ROUNDLESS = frozenset({
+    "neg", "abs", "sign", "max", "min", "clamp", "floor", "ceil", "round", "reduce_max", "reduce_min", "cummax",
+    "cummin", "select_n", "reshape", "broadcast_in_dim", "transpose", "squeeze", "expand_dims", "slice", "rev",
+    "concatenate", "split", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "pad", "copy", "copy_p",
+    "stop_gradient", "device_put", "optimization_barrier", "sharding_constraint", "row", "stack", "cond", "while",
+    "tile", "convert_element_type",
+})  # fmt: skip
+
+
+def varies(value: Value) -> bool:
+    """Whether it depends on the inputs."""
+    return isinstance(value, (Interval, Truth))
+
+
+def lifted(value: Value) -> Any:
+    """A constant as a point."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return Truth(value, value) if value.dtype == np.bool_ else point(value)
+
+
+def interval(value: Value) -> Interval:
+    """What must be numbers."""
+    value = lifted(value)
+    if isinstance(value, Truth):
+        raise NoEnclosure("computes with truth values as numbers")
+    return value
+
+
+def decided(value: Truth | Interval) -> bool:
+    """Whether every entry is."""
+    return bool(np.all(value.lower == value.upper))
+
+
+def no_jump(certain: Any, continuous: bool, where: str) -> None:
+    """Refuse what may jump, where jumps are forbidden."""
+    if continuous and not np.all(certain):
+        raise NoEnclosure(f"jumps at {where} that depends on the point")
+
+
+def _rule(*names: str) -> Callable[[ListRule], ListRule]:
+    def enter(rule: ListRule) -> ListRule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return enter
+
+
+def _arithmetic(name: str, function: Callable[..., Interval]) -> None:
+    RULES[name] = lambda _, operands, __: [function(*map(interval, operands))]
+
+
+def _bounded(low: float, high: float, *fixed: tuple[float, float]) -> Callable[..., Callable[[Interval], Interval]]:
+    """Of an increasing function, its rule, from its range and where it is exact."""
+    return lambda function: lambda x: within(monotone(function, x, fixed), low, high)
+
+
+def _defined(low: float, high: float, name: str, rule: Callable[[Interval], Interval]) -> Callable[..., Interval]:
+    def guarded(x: Interval) -> Interval:
+        if np.any(x.lower < low) or np.any(x.upper > high):
+            raise NoEnclosure(f"{name} is undefined somewhere")
+        return rule(x)
+
+    return guarded
+
+
+def _logarithm(name: str, function: Callable[[Any], Any], start: float) -> Callable[[Interval], Interval]:
+    def rule(x: Interval) -> Interval:
+        if np.any(x.upper <= start):
+            raise NoEnclosure(f"{name} is undefined")
+        cut = Interval(np.maximum(x.lower, start), x.upper)
+        return monotone(function, cut, ((start + 1.0, 0.0), (start, -np.inf)))
+
+    return rule
+
+
+def _cosh(x: Interval) -> Interval:
+    return within(monotone(np.cosh, arithmetic.magnitude(x), ((0.0, 1.0),)), 1.0, np.inf)
+
+
+def _erfc_mirrored(x: Interval) -> Interval:
+    """erfc(−x), of which SciPy has fewer digits than of others (Cephes: 6e-14)."""
+    return within(arithmetic.widened(scipy.special.erfc(-x.lower), scipy.special.erfc(-x.upper), 1e-12), 0.0, 2.0)
+
+
+def _mirrored(rule: Callable[[Interval], Interval]) -> Callable[[Interval], Interval]:
+    """A decreasing function, from an increasing one of −x."""
+    return lambda x: rule(arithmetic.negative(x))
+
+
+def _extreme(function: Callable[..., Any], which: int) -> Callable[[Interval, Interval], Interval]:
+    """max (1) or min (−1); the very operand, when it is decided which."""
+
+    def rule(x: Interval, y: Interval) -> Interval:
+        for a, b in ((x, y), (y, x)):
+            ahead = a.lower >= b.upper if which > 0 else a.upper <= b.lower
+            if a.lower.shape == np.broadcast_shapes(a.lower.shape, b.lower.shape) and np.all(ahead):
+                return a
+        return Interval(function(x.lower, y.lower), function(x.upper, y.upper))
+
+    return rule
+
+
+_greater, _less = _extreme(np.maximum, 1), _extreme(np.minimum, -1)
+_odd = (0.0, 0.0)
+_everywhere = _bounded(-np.inf, np.inf, _odd)
+_unit_range = _bounded(-1.0, 1.0, _odd)
+for _name, _function in {
+    "add": arithmetic.add, "add_any": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul,
+    "neg": arithmetic.negative, "abs": arithmetic.magnitude, "square": arithmetic.square, "sqrt": arithmetic.sqrt,
+    "max": _greater, "min": _less, "clamp": lambda low, x, high: _less(_greater(x, low), high),
+    "exp": _bounded(0.0, np.inf, (0.0, 1.0))(np.exp), "exp2": _bounded(0.0, np.inf, (0.0, 1.0), (1.0, 2.0))(np.exp2),
+    "expm1": _bounded(-1.0, np.inf, _odd)(np.expm1), "cbrt": _bounded(-np.inf, np.inf, _odd, (1.0, 1.0))(np.cbrt),
+    "log": _logarithm("log", np.log, 0.0), "log1p": _logarithm("log1p", np.log1p, -1.0),
+    "logistic": _bounded(0.0, 1.0, (0.0, 0.5))(scipy.special.expit), "tanh": _unit_range(np.tanh),
+    "sin": lambda x: arithmetic.wave(np.sin, x, np.pi / 2), "cos": lambda x: arithmetic.wave(np.cos, x, 0.0),
+    "asin": _defined(-1.0, 1.0, "asin", _everywhere(np.arcsin)), "atan": _everywhere(np.arctan),
+    "acos": _defined(-1.0, 1.0, "acos", _mirrored(_bounded(0.0, np.inf, (-1.0, 0.0))(lambda x: np.arccos(-x)))),
+    "sinh": _everywhere(np.sinh), "cosh": _cosh, "asinh": _everywhere(np.arcsinh),
+    "acosh": _defined(1.0, np.inf, "acosh", _bounded(0.0, np.inf, (1.0, 0.0))(np.arccosh)),
+    "atanh": _defined(-1.0, 1.0, "atanh", _everywhere(np.arctanh)), "erf": _unit_range(scipy.special.erf),
+    "erfc": _mirrored(_erfc_mirrored),
+}.items():  # fmt: skip
+    _arithmetic(_name, _function)
+
+
+@_rule("div")
+def _div(_: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    x, y = map(interval, operands)
+    no_jump((y.lower > 0) | (y.upper < 0), continuous, "a division by what may be 0, a thing")
+    return [arithmetic.div(x, y)]
+
+
+@_rule("rsqrt")
+def _rsqrt(_: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    x = interval(operands[0])
+    return _div(None, [point(np.ones(())), arithmetic.sqrt(x)], continuous)
+
+
+@_rule("tan")
+def _tan(_: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    result, pole = arithmetic.tan(interval(operands[0]))
+    no_jump(~pole, continuous, "a pole")
+    return [result]
+
+
+@_rule("integer_pow")
+def _integer_pow(params: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    x, exponent = interval(operands[0]), int(params["y"])
+    no_jump((exponent >= 0) | (x.lower > 0) | (x.upper < 0), continuous, "a pole")
+    return [arithmetic.integer_power(x, exponent)]
+
+
+@_rule("pow")
+def _pow(_: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    x, y = map(interval, operands)
+    single = (y.lower == y.upper) & (y.lower >= 0)  # 0⁰ = 1 is approached by no other 0ʸ
+    no_jump((y.lower > 0) | single | (x.lower > 0) | (x.upper < 0), continuous, "a pole")
+    return [arithmetic.power(x, y)]
+
+
+@_rule("sign", "floor", "ceil", "round")
+def _steps(params: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    x = interval(operands[0])
+    lower, upper = params["step"](x.lower), params["step"](x.upper)
+    no_jump(lower == upper, continuous, "a step")
+    return [Interval(lower, upper)]
+
+
+def away_from_zero(x: Any) -> Any:
+    """Round to the nearest whole number, halves away from 0."""
+    whole = np.floor(np.abs(x))
+    return np.copysign(np.where(np.abs(x) - whole >= 0.5, whole + 1.0, whole), x)
+
+
+@_rule("lt", "le", "gt", "ge", "eq", "ne")
+def _compare(params: Any, operands: list[Value], _: bool) -> list[Value]:
+    name, (x, y) = params["comparison"], map(lifted, operands)
+    if isinstance(x, Truth):
+        if name not in ("eq", "ne"):
+            raise NoEnclosure("compares the order of truth values")
+        differ = _logic("xor", x, lifted(y))
+        return [differ if name == "ne" else Truth(~differ.upper, ~differ.lower)]
+    if name in ("gt", "ge"):
+        x, y, name = y, x, {"gt": "lt", "ge": "le"}[name]
+    if x is y and arithmetic.finite(x):
+        return [lifted(np.full(x.lower.shape, name in ("le", "eq")))]
+    if name in ("lt", "le"):
+        surely, maybe = (x.upper < y.lower, x.lower < y.upper) if name == "lt" else (
+            x.upper <= y.lower, x.lower <= y.upper)  # fmt: skip
+        return [Truth(surely, maybe)]
+    equal = (x.lower == x.upper) & (y.lower == y.upper) & (x.lower == y.lower)
+    meet = (x.lower <= y.upper) & (y.lower <= x.upper)
+    return [Truth(equal, meet) if name == "eq" else Truth(~meet, ~equal)]
+
+
+@_rule("is_finite")
+def _is_finite(_: Any, operands: list[Value], __: bool) -> list[Value]:
+    x = interval(operands[0])
+    return [Truth(np.isfinite(x.lower) & np.isfinite(x.upper), np.ones(x.lower.shape, bool))]
+
+
+def _logic(name: str, x: Truth, y: Truth) -> Truth:
+    if name == "and":
+        return Truth(x.lower & y.lower, x.upper & y.upper)
+    if name == "or":
+        return Truth(x.lower | y.lower, x.upper | y.upper)
+    return Truth((x.lower & ~y.upper) | (~x.upper & y.lower), (x.upper & ~y.lower) | (~x.lower & y.upper))
+
+
+def _truth(value: Value) -> Truth:
+    value = lifted(value)
+    if not isinstance(value, Truth):
+        raise NoEnclosure("computes with whole numbers that depend on the point")
+    return value
+
+
+for _name in ("and", "or", "xor"):
+    RULES[_name] = lambda params, operands, _: [_logic(params["logic"], *map(_truth, operands))]
+RULES["not"] = lambda _, operands, __: [Truth(~_truth(operands[0]).upper, ~_truth(operands[0]).lower)]
+
+
+@_rule("reduce_and", "reduce_or")
+def _reduce_logic(params: Any, operands: list[Value], _: bool) -> list[Value]:
+    reduce = np.all if params["name"] == "reduce_and" else np.any
+    return [Truth(*(np.asarray(reduce(end, axis=tuple(params["axes"]))) for end in _truth(operands[0])))]
+
+
+@_rule("select_n")
+def _select(_: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    which, cases = lifted(operands[0]), [lifted(case) for case in operands[1:]]
+    if all(case is operands[1] for case in operands[2:]):
+        return [cases[0]]
+    no_jump(which.lower == which.upper, continuous, "a branch")
+    low, high = (np.asarray(end, dtype=np.int64) for end in which)
+    low, high = (np.clip(end, 0, len(cases) - 1) for end in (low, high))
+    possible = [(low <= place) & (place <= high) for place in range(len(cases))]
+    if isinstance(cases[0], Truth):
+        lower = ~np.any([here & ~case.lower for here, case in zip(possible, cases, strict=True)], axis=0)
+        return [Truth(lower, np.any([here & case.upper for here, case in zip(possible, cases, strict=True)], axis=0))]
+    lower = np.minimum.reduce([np.where(h, c.lower, np.inf) for h, c in zip(possible, cases, strict=True)])
+    upper = np.maximum.reduce([np.where(h, c.upper, -np.inf) for h, c in zip(possible, cases, strict=True)])
+    return [Interval(lower, upper)]
+
+
+@_rule("convert_element_type")
+def _convert(params: Any, operands: list[Value], continuous: bool) -> list[Value]:
+    value, old, new = lifted(operands[0]), params["old_dtype"], np.dtype(params["new_dtype"])
+    if isinstance(value, Truth):
+        if new == np.bool_:
+            return [value]
+        no_jump(value.lower == value.upper, continuous and new.kind == "f", "a comparison")
+        return [Interval(*(end.astype(np.float64) for end in value))]
+    if new == np.bool_:
+        return _compare({"comparison": "ne"}, [value, np.zeros(())], continuous)
+    if new.kind in "iu":
+        if old.kind not in "iu":
+            value = Interval(np.trunc(value.lower), np.trunc(value.upper))
+            no_jump(value.lower == value.upper, continuous, "a step")
+        limits = np.iinfo(new)
+        if np.any(value.lower < limits.min) or np.any(value.upper > limits.max):
+            raise NoEnclosure(f"convert_element_type of what may be too large for {new}")
+        return [value]
+    if new.kind == "f":
+        return [value]  # in a lower precision it is rounded where every result of that precision is
+    raise NoEnclosure(f"convert_element_type from {old} to {new}")
+
+
+def rounded_to(x: Interval, dtype: Any) -> Interval:
+    """What x becomes in a lower precision."""
+    limits = jax.numpy.finfo(dtype)
+    lower, upper = arithmetic.widened(x.lower, x.upper, float(limits.eps))
+    small, large = float(limits.tiny) * (1 + 2**-10), float(limits.max)
+    lower, upper = np.where(np.abs(lower) < small, np.minimum(lower, -small), lower), np.where(
+        np.abs(upper) < small, np.maximum(upper, small), upper)  # fmt: skip
+    zero = (x.lower == 0) & (x.upper == 0)
+    lower, upper = np.where(zero, 0.0, lower), np.where(zero, 0.0, upper)
+    lower = np.where(lower < -large, -np.inf, np.minimum(lower, large))
+    return Interval(lower, np.where(upper > large, np.inf, np.maximum(upper, -large)))
+
+
+@_rule("reduce_sum")
+def _reduce_sum(params: Any, operands: list[Value], _: bool) -> list[Value]:
+    axes = tuple(int(axis) for axis in params["axes"])
+    total = arithmetic.summed(interval(operands[0]), lambda v: np.asarray(np.sum(v, axis=axes)))
+    return [Interval(np.maximum(total.lower, params.get("at_least", -np.inf)), total.upper)]
+
+
+@_rule("cumsum", "cummax", "cummin", "cumprod")
+def _cumulative(params: Any, operands: list[Value], _: bool) -> list[Value]:
+    x, axis, name = interval(operands[0]), params["axis"], params["name"]
+    turn: Callable[[Any], Any] = (lambda v: np.flip(v, axis)) if params["reverse"] else (lambda v: v)
+    x = Interval(turn(x.lower), turn(x.upper))
+    if name == "cumsum":
+        result = arithmetic.summed(x, lambda v: np.cumsum(v, axis=axis))
+    elif name == "cumprod":
+        rows = _rows(x, (axis,))
+        partial = [rows[0]] if rows else []
+        for row in rows[1:]:
+            partial.append(arithmetic.mul(partial[-1], row))
+        result = Interval(*(np.stack([p[k] for p in partial], axis) if rows else x[k] for k in (0, 1)))
+    else:
+        running = np.maximum.accumulate if name == "cummax" else np.minimum.accumulate
+        result = Interval(*(running(end, axis=axis) for end in x))
+    return [Interval(turn(result.lower), turn(result.upper))]
+
+
+def _rows(x: Interval, axes: Sequence[int]) -> list[Interval]:
+    """x in slices along some axes."""
+    kept = [axis for axis in range(x.lower.ndim) if axis not in axes]
+    shape = [math.prod(x.lower.shape[axis] for axis in axes), *(x.lower.shape[axis] for axis in kept)]
+    flat = [np.transpose(end, [*axes, *kept]).reshape(shape) for end in x]
+    return [Interval(low, high) for low, high in zip(*flat, strict=True)]
+
+
+@_rule("reduce_prod", "reduce_max", "reduce_min")
+def _reduce(params: Any, operands: list[Value], _: bool) -> list[Value]:
+    x, axes = interval(operands[0]), tuple(int(axis) for axis in params["axes"])
+    if params["name"] != "reduce_prod":
+        reduce, first = (np.max, -np.inf) if params["name"] == "reduce_max" else (np.min, np.inf)
+        return [Interval(*(np.asarray(reduce(end, axis=axes, initial=first)) for end in x))]
+    rows = _rows(x, axes)
+    result = rows[0] if rows else point(np.ones([n for k, n in enumerate(x.lower.shape) if k not in axes]))
+    for row in rows[1:]:
+        result = arithmetic.mul(result, row)
+    return [result]
+
+
+@_rule("dot_general")
+def _dot_general(params: Any, operands: list[Value], _: bool) -> list[Value]:
+    x, y = map(interval, operands)
+    (left, right), (left_batch, right_batch) = params["dimension_numbers"]
+    left_free = [axis for axis in range(x.lower.ndim) if axis not in (*left, *left_batch)]
+    right_free = [axis for axis in range(y.lower.ndim) if axis not in (*right, *right_batch)]
+    batch, rows, columns = (
+        [v.lower.shape[axis] for axis in axes] for v, axes in ((x, left_batch), (x, left_free), (y, right_free))
+    )
+    if x is y and not rows and not columns and tuple(left) == tuple(right) and tuple(left_batch) == tuple(right_batch):
+        squares = Interval(*(np.transpose(end, [*left_batch, *left]) for end in arithmetic.square(x)))
+        over = tuple(range(len(batch), squares.lower.ndim))
+        return [arithmetic.summed(squares, lambda v: np.asarray(np.sum(v, axis=over)))]
+    inner = math.prod(x.lower.shape[axis] for axis in left)
+    a = _moved(x, [*left_batch, *left_free, *left], (math.prod(batch), math.prod(rows), inner))
+    b = _moved(y, [*right_batch, *right, *right_free], (math.prod(batch), inner, math.prod(columns)))
+    return [Interval(*(end.reshape([*batch, *rows, *columns]) for end in arithmetic.matmul(a, b)))]
+
+
+def _moved(x: Interval, order: Sequence[int], shape: Sequence[int]) -> Interval:
+    lower = np.transpose(x.lower, order).reshape(shape)
+    return Interval(lower, lower if x.lower is x.upper else np.transpose(x.upper, order).reshape(shape))

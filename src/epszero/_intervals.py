@@ -1,0 +1,129 @@
+"""Enclosures of what a function returns while its inputs range over boxes: interval arithmetic on its jaxpr.
+
+A function is traced once, and becomes a list of steps, each of which knows how to act on intervals. Every number the
+function may return, in exact arithmetic, for inputs in the boxes lies in the enclosure; the enclosure may be larger
+than need be. What has no rule has no enclosure: `NoEnclosure` says so, either when a function is traced or when it is
+evaluated.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from epszero._interval_arithmetic import Interval as Interval
+from epszero._interval_arithmetic import NoEnclosure as NoEnclosure
+from epszero._interval_arithmetic import point
+from epszero._interval_moves import applied
+from epszero._interval_program import CALLS, CUSTOM, Program, opened
+from epszero._interval_rules import Value, lifted
+from epszero._interval_shifts import matters
+from epszero._types import PyTree
+
+
+class Enclosed:
+    """A function traced once, at the shapes of its examples, to be evaluated on many boxes."""
+
+    def __init__(self, function: Callable[..., Any], *examples: PyTree) -> None:
+        with jax.enable_x64(True):
+            shapes = jax.tree.map(_shape, examples)
+            closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
+        self._leaves, self._structure = jax.tree.flatten(shapes)
+        self._returned = jax.tree.structure(returned)
+        self._closed = closed
+        self._varies = [np.dtype(leaf.dtype).kind == "f" for leaf in self._leaves]
+        self._program = Program(closed, [None] * len(self._leaves)) if all(self._varies) else None
+
+    def __call__(self, *boxes: PyTree, continuous: bool = False) -> PyTree:
+        """An interval around each output, for inputs in the boxes: intervals, or plain arrays, which are points.
+
+        With `continuous`, `NoEnclosure` also where the function may jump within the boxes.
+        """
+        leaves, structure = jax.tree.flatten(boxes, is_leaf=lambda part: isinstance(part, Interval))
+        if structure != self._structure:
+            raise ValueError(f"the boxes are {structure}, but the examples {self._structure}")
+        with np.errstate(all="ignore"):
+            pairs = list(zip(leaves, self._leaves, self._varies, strict=True))
+            values = [_box(leaf, example) if varies else np.asarray(leaf) for leaf, example, varies in pairs]
+            varying = [value for value, varies in zip(values, self._varies, strict=True) if varies]
+            program = self._program
+            if program is None:  # whole numbers among the inputs: constants, which may say where to look
+                given = [None if varies else value for value, varies in zip(values, self._varies, strict=True)]
+                program = Program(self._closed, given)
+            outputs = [_output(value) for value in program.run(varying, continuous)]
+        return jax.tree.unflatten(self._returned, outputs)
+
+
+def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    dtype = np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+    return jax.ShapeDtypeStruct(np.shape(leaf), np.float64 if dtype.kind == "f" else dtype)
+
+
+def _box(leaf: Any, example: Any) -> Interval:
+    box = Interval(*(np.asarray(end, np.float64) for end in leaf)) if isinstance(leaf, Interval) else point(leaf)
+    if box.lower.shape != example.shape or box.upper.shape != example.shape:
+        raise ValueError(f"a box of shape {box.lower.shape} where {example.shape} was traced")
+    if not np.all(box.lower <= box.upper):
+        raise ValueError("a box has a lower end above its upper end, or NaN")
+    return box
+
+
+def _output(value: Value) -> Interval:
+    lower, upper = (np.asarray(end, np.float64) for end in lifted(value))
+    return Interval(np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper))
+
+
+def without_custom_rules(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same values, but of derivatives of the user's making, and of gradients stopped, nothing is left.
+
+    A stopped gradient is kept where it is the truth: where the value provably cancels, as in logsumexp and softmax.
+    """
+
+    def plain(*arguments: PyTree) -> PyTree:
+        closed, returned = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        outputs = _evaluated(closed.jaxpr, closed.consts, jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(returned), outputs)
+
+    return plain
+
+
+def _evaluated(jaxpr: Any, consts: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    known: dict[Any, Any] = {**dict(zip(jaxpr.constvars, consts, strict=True))}
+    known.update(zip(jaxpr.invars, given, strict=True))
+    for equation in jaxpr.eqns:
+        operands = [atom.val if hasattr(atom, "val") else known[atom] for atom in equation.invars]
+        stopped = equation.primitive.name == "stop_gradient" and matters(jaxpr, equation.outvars[0], _call)
+        known.update(zip(equation.outvars, operands if stopped else _plain(equation, operands), strict=True))
+    return [atom.val if hasattr(atom, "val") else known[atom] for atom in jaxpr.outvars]
+
+
+def _call(equation: Any) -> tuple[Any, Sequence[Any]] | None:
+    """What a call is a call of; None for an operation of its own."""
+    inside = {**CALLS, **CUSTOM}.get(equation.primitive.name)
+    return opened(equation.params[inside]) if inside is not None and inside in equation.params else None
+
+
+def _plain(equation: Any, operands: list[Any]) -> list[Any]:
+    primitive, params = equation.primitive, equation.params
+    inside = _call(equation)
+    if inside is not None:
+        return _evaluated(*inside, operands)
+    if any(_custom(part) for part in _inner(params)):
+        raise NoEnclosure(f"{primitive.name} around a derivative of the user's making")
+    return applied(primitive, operands, params)
+
+
+def _inner(params: Any) -> list[Any]:
+    """The jaxprs among the parameters of a primitive."""
+    parts = [part for value in params.values() for part in (value if isinstance(value, (tuple, list)) else [value])]
+    return [opened(part)[0] for part in parts if hasattr(part, "eqns") or hasattr(part, "jaxpr")]
+
+
+def _custom(jaxpr: Any) -> bool:
+    return any(
+        equation.primitive.name in CUSTOM
+        or equation.primitive.name == "stop_gradient"
+        or any(_custom(part) for part in _inner(equation.params))
+        for equation in jaxpr.eqns
+    )

@@ -1,0 +1,109 @@
+"""Bounded noise, and the support of ξ."""
+
+from typing import Any
+
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from scipy.stats import kstest
+
+from epszero._types import FloatArray
+from epszero.audit.findings import Assumption, Standing
+from epszero.constants import Constant, Knowledge, base_oracle, brief_support
+from epszero.constants.domains import support_box
+from epszero.oracles.features import OWN_FEATURES, feature_rows
+from epszero.samples import Samples
+from epszero.samples._samples import inside_support
+
+MANY = 500  # samples from which the shape of a law can be told
+ALIKE = 0.05  # p-value above which samples are like those of a normal law
+
+
+def bounded(facts: Knowledge, samples: list[Samples], R: Constant | None) -> Assumption:
+    """‖O(x, ξ) − O(x, ξ′)‖ ≤ R for all x in the domain and ξ, ξ′ in the support."""
+    declared = facts.problem.declared
+    if not samples or facts.structure.degree.v == 0:
+        return Assumption(Standing.HOLDS, "O does not depend on ξ")
+    if R is not None and (declared.R is None or R.value <= declared.R):
+        return Assumption(Standing.HOLDS, f"R = {R.value:.4g}: {R.evidence}")
+    if declared.R is not None or declared.M is not None:
+        said = f"R = {declared.R:.4g}" if declared.R is not None else f"M = {declared.M:.4g}"
+        return Assumption(Standing.DECLARED, said)
+    entry = _open_side(facts)
+    if entry is not None:
+        values = np.concatenate([flat_rows(one)[: min(map(len, samples))] for one in samples], axis=1)[:, entry]
+        far = int(np.argmax(np.abs(values)))
+        said = f"the support is unbounded along entry {entry} of ξ, which moves O; sample {far} is at {values[far]:.4g}"
+        return Assumption(Standing.VIOLATED, said, sample=far)
+    normal = [(place, one) for place, one in ((k, _normal(one)) for k, one in enumerate(samples)) if one is not None]
+    if normal and all(support is None for support in facts.supports):
+        entry, p, sample, far = normal[0][1]
+        said = (
+            f"no support is declared, and as far as {len(samples[0])} samples can tell ξ is normal, which has no bound "
+            f"(entry {entry}: p = {p:.2g}; sample {sample} is {far:.3g} standard deviations out). "
+            "If a bound is known: Samples(values, support=…)"
+        )
+        return Assumption(Standing.VIOLATED, said, sample=sample)
+    missing = "no support is known: Samples(values, support=…) or ez.declare(support=…)"
+    return Assumption(
+        Standing.OPEN, missing if None in facts.supports else "no bound over domain and support was found"
+    )
+
+
+def _open_side(facts: Knowledge) -> int | None:
+    """An entry of ξ without bound that moves O; None where there is none, or supports are not known."""
+    if None in facts.supports:
+        return None
+    box, _ = support_box(facts.supports, facts.row)
+    flat, unravel = ravel_pytree(facts.row)
+    here = _value(facts, facts.row)
+    for entry in np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper))):
+        there = unravel(flat.at[entry].add(1.0 + abs(float(flat[entry]))))
+        if not np.array_equal(_value(facts, there), here):
+            return int(entry)
+    return None
+
+
+def _value(facts: Knowledge, row: Any) -> FloatArray:
+    return np.asarray(ravel_pytree(base_oracle(facts.problem)(facts.x, row))[0])
+
+
+def _normal(samples: Samples) -> tuple[int, float, int, float] | None:
+    """(entry, p-value, sample farthest out, how far) where an entry of ξ cannot be told from a normal law."""
+    rows = flat_rows(samples)
+    if len(rows) < MANY:
+        return None
+    spread = rows.std(axis=0)
+    for entry in np.flatnonzero(spread > 0)[:20]:
+        scores = (rows[:, entry] - rows[:, entry].mean()) / spread[entry]
+        p = float(kstest(scores[:: max(1, len(scores) // 5000)], "norm").pvalue)
+        far = int(np.argmax(np.abs(scores)))
+        if p > ALIKE and np.abs(scores[far]) > np.sqrt(np.log(len(scores))):
+            return int(entry), p, far, float(np.abs(scores[far]))
+    return None
+
+
+def flat_rows(samples: Samples) -> FloatArray:
+    """ξ_j in one row each."""
+    return feature_rows(OWN_FEATURES, samples.values)[0]
+
+
+def support(facts: Knowledge) -> Assumption:
+    """Whether a set is known that holds ξ."""
+    if not facts.supports:
+        return Assumption(Standing.HOLDS, "nothing is uncertain")
+    if any(one is None for one in facts.supports):
+        return Assumption(Standing.OPEN, "give it by Samples(values, support=…) or ez.declare(support=…)")
+    return Assumption(Standing.DECLARED, ", ".join(dict.fromkeys(brief_support(one) for one in facts.supports)))
+
+
+def inside(facts: Knowledge, samples: list[Samples]) -> Assumption:
+    """Whether every sample lies in its support."""
+    for place, (one, given) in enumerate(zip(samples, facts.supports, strict=True)):
+        if given is None:
+            return Assumption(Standing.OPEN, "no support is known")
+        outside = np.flatnonzero(~inside_support(given, one.values).astype(bool))
+        if len(outside):
+            which = f" of data set {place}" if len(samples) > 1 else ""
+            said = f"{len(outside)} of {len(one)} samples{which} lie outside, the first is sample {outside[0]}"
+            return Assumption(Standing.VIOLATED, said, sample=int(outside[0]))
+    return Assumption(Standing.HOLDS, "every sample was looked at" if samples else "there are none")

@@ -1,0 +1,146 @@
+"""Boxes: around the domain of A, around the support of ξ; and whether a box misses the domain altogether."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from epszero._types import FloatArray, PyTree
+from epszero.constants.region import Region
+from epszero.functions import Indicator
+from epszero.oracles import OwnData
+from epszero.problems.backward import Backward, is_part
+from epszero.sets import Box as BoxSet
+from epszero.sets import Set
+
+ROOM = 1e-9  # relative: points count as inside a set by this much, so its box is made larger by as much
+
+
+class Box(NamedTuple):
+    """Between two corners, flat; ±∞ where it is open."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is finite in every direction."""
+        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+
+def domain_box(strategies: Backward, x: PyTree) -> Box:
+    """The least box around the domain of A, for points like x; open where a part is not a set."""
+    sides = jax.tree.leaves(strategies.each(_sides, x), is_leaf=lambda leaf: isinstance(leaf, Box))
+    return Box(*(np.concatenate([getattr(side, name) for side in sides]) for name in ("lower", "upper")))
+
+
+def _sides(part: Any, x: Any) -> Box:
+    part = part.set if isinstance(part, Indicator) else part
+    flat = sum(np.size(leaf) for leaf in jax.tree.leaves(x))
+    if not isinstance(part, Set):
+        return Box(np.full(flat, -np.inf), np.full(flat, np.inf))
+    shape = np.shape(np.atleast_1d(x))
+    lead, point = shape[: -part.rank], shape[-part.rank :]
+    size = int(np.prod(point))
+    if isinstance(part, BoxSet):
+        lower, upper = (np.broadcast_to(side, shape).ravel() for side in (part.lower, part.upper))
+        return _roomy(lower, upper)
+    upper, lower = np.empty((*lead, size)), np.empty((*lead, size))
+    for k in range(size):
+        direction = np.zeros(size)
+        direction[k] = 1.0
+        towards = np.broadcast_to(direction.reshape(point), shape)
+        upper[..., k], lower[..., k] = part.support(towards), -part.support(-towards)
+    return _roomy(lower.ravel(), upper.ravel())
+
+
+def _roomy(lower: FloatArray, upper: FloatArray) -> Box:
+    """A little larger."""
+    return Box(lower - ROOM * np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0),
+               upper + ROOM * np.where(np.isfinite(upper), np.maximum(1.0, np.abs(upper)), 0.0))  # fmt: skip
+
+
+def support_box(supports: list[Any], row: PyTree) -> tuple[Box, bool]:
+    """The box around the supports of the data sets, one after another, and whether it is no larger than they are."""
+    rows = list(row) if isinstance(row, OwnData) else [row]
+    sizes = [sum(np.size(leaf) for leaf in jax.tree.leaves(one)) for one in rows]
+    every = supports if len(supports) == len(rows) else supports * len(rows)
+    boxes = [_support(support, size) for support, size in zip(every, sizes, strict=True)]
+    exact = all(isinstance(support, BoxSet) for support in every)
+    return Box(*(np.concatenate([getattr(box, name) for box in boxes]) for name in ("lower", "upper"))), exact
+
+
+def _support(support: Any, size: int) -> Box:
+    region = None if support is None else Region.of(support, size)
+    if region is None or region.lower is None or region.upper is None:
+        if isinstance(support, BoxSet) and not support.batch_shape:  # open in some directions
+            return _roomy(*(np.broadcast_to(side, (size,)) for side in (support.lower, support.upper)))
+        return Box(np.full(size, -np.inf), np.full(size, np.inf))
+    return _roomy(region.lower, region.upper)
+
+
+def misses(strategies: Backward, x: PyTree, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Which of the boxes (rows of lower and upper) have no point in common with the domain: by a plane between."""
+    centres, reach = nested((lower + upper) / 2, x), nested((upper - lower) / 2, x)
+    apart = [found for found in jax.tree.leaves(strategies.each(_apart, centres, reach)) if found is not None]
+    return np.any(apart, axis=0) if apart else np.zeros(len(lower), dtype=bool)
+
+
+def nearest(strategies: Backward, x: PyTree, points: FloatArray) -> FloatArray:
+    """The points of the domain nearest to each row of `points`; the row itself where a part is not a set."""
+    found = jax.tree.leaves(strategies.each(_nearest, nested(points, x)))
+    return np.concatenate([np.reshape(leaf, (len(points), -1)) for leaf in found], axis=1)
+
+
+def _nearest(part: Any, points: Any) -> Any:
+    part = part.set if isinstance(part, Indicator) else part
+    if not isinstance(part, Set):
+        return points
+    rows = points if points.ndim > part.rank else points[:, None]
+    return np.asarray(part.project(rows)).reshape(points.shape)
+
+
+def nested(flat: FloatArray, x: PyTree) -> PyTree:
+    """Rows of flat points as one point with a leading axis, nested like x."""
+    leaves, structure = jax.tree.flatten(x)
+    pieces = np.split(flat, np.cumsum([np.size(leaf) for leaf in leaves])[:-1], axis=-1)
+    shaped = [piece.reshape(len(flat), *np.shape(leaf)) for piece, leaf in zip(pieces, leaves, strict=True)]
+    return structure.unflatten(shaped)
+
+
+def _apart(part: Any, centre: Any, reach: Any) -> Any:
+    part = part.set if isinstance(part, Indicator) else part
+    if not isinstance(part, Set) or isinstance(part, BoxSet):
+        return np.zeros(len(jax.tree.leaves(centre)[0]), dtype=bool)
+    axes = tuple(range(-part.rank, 0))
+    if centre.ndim <= part.rank:
+        centre, reach = centre[:, None], reach[:, None]
+    direction = centre - np.asarray(part.project(centre))
+    least = np.sum(direction * centre - np.abs(direction) * reach, axis=axes)
+    room = ROOM * (1 + np.sum(np.abs(direction) * (np.abs(centre) + reach), axis=axes))
+    beyond = least > np.asarray(part.support(direction)) + room
+    return np.any(beyond, axis=tuple(range(1, beyond.ndim)))
+
+
+def only_boxes(strategies: Backward) -> bool:
+    """Whether the domain is a box itself."""
+    parts = jax.tree.leaves(strategies.parts, is_leaf=is_part)
+    return all(isinstance(part.set if isinstance(part, Indicator) else part, BoxSet) for part in parts)
+
+
+def domain_diameter(strategies: Backward, x: PyTree) -> float:
+    """sup ‖y − z‖ over the domain, or an upper bound on it; ∞ where it is unbounded."""
+    found = [np.sum(np.square(part)) for part in jax.tree.leaves(strategies.each(_width, x))]
+    return float(np.sqrt(np.sum(found)))
+
+
+def _width(part: Any, x: Any) -> Any:
+    """The diameter of the part's domain, one for each row that it acts on."""
+    part = part.set if isinstance(part, Indicator) else part
+    if not isinstance(part, Set):
+        return np.inf
+    rows = np.shape(np.atleast_1d(x))[: -part.rank]
+    try:
+        return np.broadcast_to(np.asarray(part.diameter()), rows)
+    except ValueError:  # its dimension is open
+        return np.inf

@@ -1,0 +1,191 @@
+"""Looking for trouble: pairs of points, and samples, at which O is least monotone or steepest.
+
+What is found is attained, so it refutes whatever it contradicts: that is a witness. What is not found proves nothing:
+the extremes are *estimated*. Gradient ascent on ⟨O(x, ξ) − O(y, ξ), x − y⟩/‖x − y‖² and its like, over pairs of points
+of the domain, from random starts, for some of the samples, those of extreme size among them.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from epszero._double import to_numpy
+from epszero._types import FloatArray, PyTree
+from epszero.constants.domains import Box, domain_box, nearest
+from epszero.constants.linear import base_oracle
+from epszero.oracles import OwnData
+from epszero.problems import Problem
+from epszero.problems._views import shaped_like
+from epszero.problems.backward import is_part
+from epszero.sets import Set
+
+PAIRS = 32
+STEPS = 60
+NUMBERS = 4_000_000  # entries of all pairs together
+CLOSEST = 1e-4  # pairs are kept this far apart, relative to the domain: rounding must not look like a slope
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Two points of the domain, and a sample, at which something is so."""
+
+    x: PyTree
+    y: PyTree
+    sample: int | None  # its place among the samples; None where nothing is uncertain, or all are alike
+    value: float
+
+    def __str__(self) -> str:
+        at = "" if self.sample is None else f", sample {self.sample}"
+        return f"{self.value:.4g} between x = {_brief(self.x)} and y = {_brief(self.y)}{at}"
+
+
+class Extremes(NamedTuple):
+    """The least slope, the steepest one, and the least cocoercivity that were found."""
+
+    slope: Witness
+    steepness: Witness
+    cocoercivity: Witness
+
+
+def between(problem: Problem, x: PyTree, directions: FloatArray, row: PyTree, sample: int | None) -> Witness | None:
+    """The least slope of O(·, ξ) between points of the domain on both sides of x along each direction."""
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    directions = np.reshape(directions, (-1, len(flat)))
+    sizes = (1 + np.abs(flat).max(initial=0.0)) * np.array([0.1, 1.0, 10.0])
+    units = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-300)
+    ends = np.concatenate([flat + size * sign * units for size in sizes for sign in (1, -1)])
+    points = nearest(problem.strategies, x, ends).reshape(len(sizes), 2, len(directions), -1)
+    best: Witness | None = None
+    for pair in np.moveaxis(points, 1, 2).reshape(-1, 2, len(flat)):
+        u, v = (shaped_like(x, end) for end in pair)
+        if np.linalg.norm(pair[0] - pair[1]) <= CLOSEST * np.abs(pair).max(initial=1e-300):
+            continue
+        slope = float(_slope(base_oracle(problem), u, v, row))
+        if best is None or slope < best.value:
+            best = Witness(u, v, sample, slope)
+    return best
+
+
+@eqx.filter_jit
+def _slope(oracle: Any, u: PyTree, v: PyTree, row: PyTree) -> Any:
+    change = ravel_pytree(oracle(u, row))[0] - ravel_pytree(oracle(v, row))[0]
+    d = ravel_pytree(u)[0] - ravel_pytree(v)[0]
+    return jnp.vdot(change, d) / jnp.vdot(d, d)
+
+
+def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0) -> Extremes:
+    """The worst that a search finds."""
+    rng = np.random.default_rng(seed)
+    n = sum(np.size(leaf) for leaf in jax.tree.leaves(x))
+    pairs = int(np.clip(NUMBERS // n, 2, PAIRS))
+    box = domain_box(problem.strategies, x)
+    width = _widths(box, x)
+    starts = nearest(problem.strategies, x, _random(rng, box, width, x, 2 * pairs)).reshape(2, pairs, n)
+    picked = _picked(data, pairs)
+    rows = _rows(data, picked)
+    found = []
+    every = to_numpy(_climb(base_oracle(problem), problem.strategies.parts, x, rows, starts, width))
+    for kind, (ends, values) in enumerate(zip(zip(*every[0], strict=True), every[1], strict=True)):
+        best = int(np.nanargmin(values)) if np.isfinite(values).any() else 0
+        value = float(values[best]) if kind != 1 else -float(values[best])
+        u, v = (shaped_like(x, end[best]) for end in ends)
+        found.append(Witness(u, v, None if data is None else int(picked[best]), value))
+    return Extremes(*found)
+
+
+def _random(rng: np.random.Generator, box: Box, width: FloatArray, x: PyTree, many: int) -> FloatArray:
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    low, high = np.maximum(box.lower, flat - width), np.minimum(box.upper, flat + width)
+    points = rng.uniform(low, high, size=(many, len(flat)))
+    corners = np.where(rng.random(points.shape) < 0.5, low, high)
+    return np.where(rng.random((many, 1)) < 0.3, corners, points)
+
+
+def _widths(box: Box, x: PyTree) -> FloatArray:
+    """How far to look in each direction: all of the domain where it is bounded."""
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    with np.errstate(invalid="ignore"):
+        full = box.upper - box.lower
+    return np.where(np.isfinite(full), full, 10.0 * (1 + np.abs(flat)))
+
+
+def _picked(data: PyTree, many: int) -> Any:
+    """Samples to look at: the least and the largest, and others spread between."""
+    if data is None:
+        return np.zeros(many, dtype=int)
+    sets = list(data) if isinstance(data, OwnData) else [data]
+    leaves = [np.reshape(leaf, (len(leaf), -1)) for own in sets for leaf in jax.tree.leaves(own)]
+    s = min(len(leaf) for leaf in leaves)
+    sizes = np.sum([np.linalg.norm(leaf[:s], axis=1) for leaf in leaves], axis=0)
+    order = np.argsort(sizes)
+    return order[np.linspace(0, s - 1, many).round().astype(int)]
+
+
+def _rows(data: PyTree, picked: Any) -> PyTree:
+    if data is None:
+        return None
+    if isinstance(data, OwnData):
+        return OwnData(_rows(own, picked) for own in data)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[picked], data)
+
+
+@eqx.filter_jit
+def _climb(oracle: Any, parts: PyTree, x: PyTree, rows: PyTree, starts: Any, width: Any) -> Any:
+    """Pairs moved so that the value falls: 0 the slope, 1 minus the steepness, 2 the cocoercivity."""
+    _, unravel = ravel_pytree(x)
+    side = _side(parts)
+    scale = jnp.linalg.norm(width)
+
+    def value(u: Any, v: Any, row: PyTree, kind: Any) -> Any:
+        change = ravel_pytree(oracle(unravel(u), row))[0] - ravel_pytree(oracle(unravel(v), row))[0]
+        d = u - v
+        length = jnp.maximum(jnp.vdot(d, d), (CLOSEST * scale) ** 2 * 1e-4)
+        size = jnp.vdot(change, change)
+        along = jnp.vdot(change, d)
+        return jnp.stack([along / length, -jnp.sqrt(size / length), along / jnp.maximum(size, 1e-300)])[kind]
+
+    def into(u: Any) -> Any:
+        return ravel_pytree(side(unravel(u)))[0]
+
+    def one(u: Any, v: Any, row: PyTree, kind: Any) -> Any:
+        def turn(state: Any, k: Any) -> tuple[Any, None]:
+            u, v, best, ends = state
+            now, (gu, gv) = jax.value_and_grad(value, argnums=(0, 1))(u, v, row, kind)
+            far = jnp.linalg.norm(u - v) >= CLOSEST * scale
+            better = far & (now < best)
+            ends = jax.tree.map(lambda a, b: jnp.where(better, a, b), (u, v), ends)
+            size = jnp.sqrt(jnp.vdot(gu, gu) + jnp.vdot(gv, gv))
+            step = 0.2 * scale * 0.93**k / jnp.where(size > 0, size, 1.0)
+            move = jnp.isfinite(size)
+            u, v = (into(jnp.where(move, w - step * g, w)) for w, g in ((u, gu), (v, gv)))
+            return (u, v, jnp.where(better, now, best), ends), None
+
+        first = (u, v, jnp.asarray(jnp.inf), (u, v))
+        (_, _, best, ends), _ = jax.lax.scan(turn, first, jnp.arange(STEPS))
+        return ends, best
+
+    each = jax.vmap(one, in_axes=(0, 0, None if rows is None else 0, None))
+    return jax.vmap(each, in_axes=(None, None, None, 0))(starts[0], starts[1], rows, jnp.arange(3))
+
+
+def _side(parts: PyTree) -> Any:
+    def project(part: Any, leaf: Any) -> Any:
+        if not isinstance(part, Set):
+            return leaf
+        return jnp.reshape(part.project(jnp.reshape(leaf, (1,)) if jnp.ndim(leaf) == 0 else leaf), jnp.shape(leaf))
+
+    def below(part: Any, tree: PyTree) -> PyTree:
+        return jax.tree.map(lambda leaf: project(part, leaf), tree)
+
+    return lambda x: jax.tree.map(below, parts, x, is_leaf=is_part)
+
+
+def _brief(x: PyTree) -> str:
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    shown = ", ".join(f"{value:.3g}" for value in flat[:4])
+    return f"[{shown}{', …' * (len(flat) > 4)}]"

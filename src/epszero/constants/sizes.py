@@ -1,0 +1,112 @@
+"""R and M in closed form: how far samples can pull apart, and how large O can be, over known sets.
+
+Additive noise Cφ(ξ): R = sup ‖C(φ − φ′)‖ over the box of the features, which is attained at corners. Affine O with a
+constant Jacobian: every entry of Jx + h + Cφ is bounded by the support functions of domain and features, and M by the
+norm of these bounds.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from epszero._types import FloatArray, PyTree
+from epszero.constants.domains import Box, nested
+from epszero.constants.gram import largest_on_box
+from epszero.constants.linear import affine_in_features, base_oracle
+from epszero.constants.noise_map import TooLarge, noise_map
+from epszero.constants.provenance import Constant, Provenance
+from epszero.constants.region import Region, features_region
+from epszero.oracles import Collapsed, OwnData
+from epszero.sets import Set
+
+if TYPE_CHECKING:
+    from epszero.constants.knowledge import Knowledge
+
+MOST = 600  # entries of x for whose rows the support function of the domain is asked
+ROUND = 1 + 1e-12
+
+
+def features_box(facts: "Knowledge", collapsed: Collapsed) -> Box | None:
+    """Where the features of all data sets lie, one after another; None where the supports do not say."""
+    rows = list(facts.row) if isinstance(facts.row, OwnData) else [facts.row]
+    sides: list[Region] = []
+    for place, phi in enumerate(collapsed.phi):
+        support, row = facts.supports[collapsed.sets[place]], rows[collapsed.sets[place]]
+        size = collapsed.features[place].shape[1]
+        region = None
+        if support is not None:
+            region = Region.of(support, size) if phi is None else features_region(phi, row, support)
+        if region is None or region.lower is None or region.upper is None:
+            return None
+        sides.append(region)
+    if not sides:
+        return Box(np.zeros(0), np.zeros(0))
+    return Box(*(np.concatenate([getattr(side, name) for side in sides]) for name in ("lower", "upper")))
+
+
+def additive_R(facts: "Knowledge") -> Constant | None:
+    """Where the noise is additive and its support known."""
+    found = _collapsed(facts)
+    if found is None:
+        return None
+    collapsed, box = found
+    try:
+        _, gram = noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
+    except TooLarge:
+        return None
+    width = box.upper - box.lower
+    return Constant(largest_on_box(gram, width) if len(width) else 0.0, Provenance.EXACT,
+                    "additive noise, at the corners of the support")  # fmt: skip
+
+
+def affine_M(facts: "Knowledge") -> Constant | None:
+    """Where O is affine with a constant Jacobian, and domain and support are bounded."""
+    found, linear = _collapsed(facts), facts.linear
+    if found is None or linear is None or len(linear.jacobian) > MOST:
+        return None
+    collapsed, box = found
+    try:
+        C, _ = noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
+    except TooLarge:
+        return None
+    if C is None:
+        return None
+    point = np.asarray(ravel_pytree(facts.x)[0])
+    ends = np.cumsum([rows.shape[1] for rows in collapsed.features])[:-1]
+    middle = (box.lower + box.upper) / 2
+    there = collapsed.at(list(np.split(middle, ends)) if collapsed.features else [])(facts.x)
+    offset = np.asarray(ravel_pytree(there)[0]) - linear.jacobian @ point
+    reach = np.abs(C) @ ((box.upper - box.lower) / 2) if len(middle) else np.zeros(len(point))
+    high = _support(facts, linear.jacobian) + offset + reach
+    low = -_support(facts, -linear.jacobian) + offset - reach
+    largest = float(np.linalg.norm(np.maximum(np.abs(high), np.abs(low)))) * ROUND
+    if not np.isfinite(largest):
+        return None
+    return Constant(largest, Provenance.EXACT, "at most, entry by entry, by support functions of domain and noise")
+
+
+def _collapsed(facts: "Knowledge") -> tuple[Collapsed, Box] | None:
+    """The features, where they are all there is to the noise and it is additive."""
+    if facts.structure.in_xi not in ("none", "additive"):
+        return None
+    one = None if facts.row is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], facts.row)
+    collapsed = base_oracle(facts.problem).collapsed(one, facts.x)
+    box = None if collapsed is None else features_box(facts, collapsed)
+    return None if collapsed is None or box is None else (collapsed, box)
+
+
+def _support(facts: "Knowledge", rows: FloatArray) -> FloatArray:
+    """sup ⟨row, x⟩ over the domain, for each row."""
+
+    def of_part(part: Any, direction: Any) -> Any:
+        part = getattr(part, "set", part)
+        if not isinstance(part, Set):
+            return np.where(np.abs(direction).reshape(len(rows), -1).max(axis=1) > 0, np.inf, 0.0)
+        asked = direction if direction.ndim > part.rank else direction[:, None]
+        values = np.asarray(part.support(asked))
+        return values.reshape(len(rows), -1).sum(axis=1)
+
+    totals: PyTree = facts.problem.strategies.each(of_part, nested(rows, facts.x))
+    return np.sum(jax.tree.leaves(totals), axis=0)

@@ -1,0 +1,134 @@
+"""Constants of a nonlinear O, by enclosures of its derivatives over the domain and the support.
+
+For O(·, ξ) continuous and differentiable almost everywhere on a convex domain, with its Jacobian J in an interval
+matrix there: ⟨O(x) − O(y), x − y⟩ ≥ inf λ_min((J + Jᵀ)/2)‖x − y‖² and ‖O(x) − O(y)‖ ≤ sup‖J‖‖x − y‖, as both are
+integrals of J along the segment. Likewise ‖O(x, ξ) − O(x, ξ′)‖ ≤ sup‖∂_ξO·d‖ over differences d of the support.
+The Jacobian is that of the values, whatever derivative a user attached; that nothing jumps is proved first. Each is
+refined by branch and bound over the box around domain and support; boxes that miss the domain are left out.
+Enclosures are rounded outward (_intervals.py), eigenvalues to the safe side (interval_matrices.py).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from epszero._intervals import Enclosed, Interval, NoEnclosure, without_custom_rules
+from epszero._types import Array, FloatArray, PyTree
+from epszero.constants.branching import Supremum, Task, supremum
+from epszero.constants.domains import Box, misses, nearest, only_boxes
+from epszero.constants.interval_matrices import largest_norm, least_eigenvalue
+from epszero.oracles import Oracle
+from epszero.problems.backward import Backward
+
+LARGEST = 400  # entries of x up to which its Jacobian is enclosed
+NUMBERS = 300_000  # entries of Jacobians that are enclosed at once
+MOST = 256  # boxes at once
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """O as a function of flat points and flat samples, and the boxes over which they range."""
+
+    oracle: Oracle
+    strategies: Backward
+    x: PyTree  # a point, for its shape
+    row: PyTree  # a sample
+    domain: Box
+    support: Box
+
+    @property
+    def entries(self) -> int:
+        """Of a point."""
+        return len(self.domain.lower)
+
+    def __call__(self, x: Any, xi: Any) -> Any:
+        """O(x, ξ), flat."""
+        _, point = ravel_pytree(self.x)
+        _, sample = ravel_pytree(self.row)
+        return ravel_pytree(self.oracle(point(x), sample(xi)))[0]
+
+    @property
+    def examples(self) -> tuple[FloatArray, FloatArray]:
+        """A point and a sample, for their shapes."""
+        return np.zeros(self.entries), np.zeros(len(self.support.lower))
+
+    @cached_property
+    def jumps(self) -> str:
+        """Why O is not known to be continuous on the domain; empty where it is."""
+        try:
+            found = Enclosed(without_custom_rules(self), *self.examples)(
+                Interval(*self.domain), Interval(*self.support), continuous=True
+            )
+        except NoEnclosure as error:
+            return str(error)
+        return "" if isinstance(found, Interval) else "it returns no numbers"
+
+    def refined(self, bound: Callable[[Any], FloatArray], of: Callable[..., Any], width: int, budget: float,
+                size: float = 0.0) -> Supremum:  # fmt: skip
+        """sup over domain and support of what `bound` makes of enclosures of `of(x, ξ)`, of `width` entries."""
+        n, batch = self.entries, int(np.clip(NUMBERS // max(width, 1), 1, MOST))
+        points, samples = (np.zeros((batch, len(example))) for example in self.examples)
+        enclosed = Enclosed(jax.vmap(of), points, samples)
+
+        def above(lower: FloatArray, upper: FloatArray) -> FloatArray:
+            found = enclosed(Interval(lower[:, :n], upper[:, :n]), Interval(lower[:, n:], upper[:, n:]))
+            return bound(found)
+
+        def outside(lower: FloatArray, upper: FloatArray) -> FloatArray:
+            return misses(self.strategies, self.x, lower[:, :n], upper[:, :n])
+
+        def inside(points: FloatArray) -> FloatArray:
+            return np.concatenate([nearest(self.strategies, self.x, points[:, :n]), points[:, n:]], axis=1)
+
+        box = Box(*(np.concatenate([getattr(part, side) for part in (self.domain, self.support)])
+                    for side in ("lower", "upper")))  # fmt: skip
+        plain = only_boxes(self.strategies) or not self.domain.bounded
+        task = Task(above, box, batch, None if plain else outside, None if plain else inside, size)
+        return supremum(task, budget)
+
+    @cached_property
+    def jacobian(self) -> Callable[[Array, Array], Array]:
+        """∂O/∂x, of the values."""
+        return jax.jacfwd(without_custom_rules(self))
+
+    def least_slope(self, budget: float, size: float) -> Supremum:
+        """−inf λ_min((J + Jᵀ)/2), at most."""
+        return self.refined(lambda J: -least_eigenvalue(*J), self.jacobian, self.entries**2, budget, size)
+
+    def largest_slope(self, budget: float) -> Supremum:
+        """sup ‖J‖, at most."""
+        return self.refined(lambda J: largest_norm(*J), self.jacobian, self.entries**2, budget)
+
+    def largest_value(self, budget: float) -> Supremum:
+        """M = sup ‖O(x, ξ)‖, at most."""
+        return self.refined(_size, without_custom_rules(self), self.entries, budget)
+
+    def largest_difference(self, budget: float) -> Supremum:
+        """R = sup ‖O(x, ξ) − O(x, ξ′)‖, at most."""
+        plain, width = without_custom_rules(self), self.support.upper - self.support.lower
+
+        def pulled(x: Array, xi: Array) -> Array:
+            slopes = jax.jacfwd(plain, argnums=1)(x, xi)  # each column times how far its entry of ξ can move
+            return slopes * jnp.asarray(width)
+
+        def bound(found: Any) -> FloatArray:
+            reach = np.maximum(np.abs(found.lower), np.abs(found.upper)).sum(axis=-1)
+            with np.errstate(over="ignore"):
+                by_entry = np.sqrt(np.sum(reach**2, axis=-1)) * (1 + 1e-12)
+            units = np.divide(1.0, width, out=np.zeros_like(width), where=width > 0)
+            by_norm = largest_norm(found.lower * units, found.upper * units) * np.linalg.norm(width) * (1 + 1e-12)
+            return np.minimum(by_entry, np.where(np.isnan(by_norm), np.inf, by_norm))
+
+        return self.refined(bound, pulled, self.entries * len(width), budget)
+
+
+def _size(found: Any) -> FloatArray:
+    magnitude = np.maximum(np.abs(found.lower), np.abs(found.upper))
+    with np.errstate(over="ignore"):
+        return np.sqrt(np.sum(magnitude**2, axis=-1)) * (1 + 1e-12)

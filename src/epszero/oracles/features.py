@@ -1,0 +1,131 @@
+"""Features φ(ξ) of samples: their rows, their mean φ̄, and the average G(x) + C(x)φ̄ that needs no more of the data."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._double import to_numpy
+from epszero._features import Recovered, recovered
+from epszero._points import norm
+from epszero._types import Array, FloatArray, PyTree
+from epszero.oracles._base import Average, Opaque
+from epszero.oracles.sample_mean import SampleMean, chunk_size
+
+
+def _own_features(_: PyTree, xi: PyTree) -> PyTree:
+    return xi
+
+
+OWN_FEATURES = Opaque(_own_features)
+"""φ(ξ) = ξ."""
+
+
+def bend_between(value: Callable[[PyTree], PyTree], f: PyTree, g: PyTree) -> Array:
+    """How far `value` is, halfway between two features, from the mean of its values there, relative to their size."""
+    middle = value(jax.tree.map(lambda a, b: 0.5 * (a + b), f, g))
+    ends = value(f), value(g)
+    gap = jax.tree.map(lambda m, a, b: m - 0.5 * (a + b), middle, *ends)
+    return norm(gap) / jnp.maximum(norm(ends[0]) + norm(ends[1]) + norm(middle), 1e-300)
+
+
+def feature_mean(features: Opaque, data: PyTree) -> PyTree:
+    """(1/s) Σ φ(ξᵢ), where `features` is (·, ξ) ↦ φ(ξ)."""
+    if features.function is _own_features:
+        return jax.tree.map(lambda leaf: np.tensordot(np.full(len(leaf), 1 / len(leaf)), leaf, axes=1), data)
+    return _evaluated(SampleMean(features, data, chunk_size(features, data, ())))
+
+
+def is_own(features: Opaque) -> bool:
+    """Whether φ(ξ) = ξ."""
+    return features == OWN_FEATURES
+
+
+def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[Any], PyTree]]:
+    """φ(ξ_j), flat, one row per sample; and the way from a flat vector back to the nest of φ."""
+    values = data if is_own(features) else to_numpy(_every_feature(features, data))
+    leaves, structure = jax.tree.flatten(values)
+    inner = [np.shape(leaf)[1:] for leaf in leaves]
+    ends = np.cumsum([math.prod(shape) for shape in inner])
+    flat_leaves = [np.reshape(leaf, (len(leaf), -1)) for leaf in leaves]
+    rows = flat_leaves[0] if len(leaves) == 1 else np.concatenate(flat_leaves, axis=1)
+
+    def nested(flat: Any) -> PyTree:
+        pieces = np.split(flat, ends[:-1]) if isinstance(flat, np.ndarray) else jnp.split(flat, ends[:-1])
+        return structure.unflatten([piece.reshape(shape) for piece, shape in zip(pieces, inner, strict=True)])
+
+    return rows, nested
+
+
+@eqx.filter_jit
+def _every_feature(features: Opaque, data: PyTree) -> PyTree:
+    return jax.vmap(lambda xi: features((), xi))(data)
+
+
+@eqx.filter_jit
+def _evaluated(mean: SampleMean) -> PyTree:
+    return mean(())
+
+
+class FeatureMean(Average):
+    """G(x) + C(x)φ̄."""
+
+    static = ("joint",)
+    joint: Opaque
+    mean: PyTree  # φ̄
+
+    def __init__(self, joint: Opaque, mean: PyTree) -> None:
+        self.joint = joint
+        self.mean = mean
+
+    def __call__(self, x: PyTree) -> PyTree:
+        return self.joint(x, self.mean)
+
+
+class Found(NamedTuple):
+    """f(x, ξ) = joint(x, φ(ξ)), affine in φ(ξ): found by following the operations of f."""
+
+    joint: Opaque
+    features: Opaque  # (·, ξ) ↦ φ(ξ)
+
+
+def found_features(function: Opaque, x: PyTree, row: PyTree) -> Found | None:
+    """The features of one sample like `row` in which `function` is proved affine; made once per shape."""
+    leaves, structure = jax.tree.flatten((x, row))
+    shapes = tuple(jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+    return _found(function, structure, shapes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _found(function: Opaque, structure: Any, leaves: tuple[Any, ...]) -> Found | None:
+    seen = recovered(function, *jax.tree.unflatten(structure, leaves))
+    if seen is None:
+        return None
+    return Found(function, OWN_FEATURES) if seen.features is None else _named(seen)
+
+
+def _named(seen: Recovered) -> Found:
+    features: Any = seen.features
+    return Found(Opaque(seen.joint), Opaque(lambda _, xi: features(xi)))
+
+
+def one_row(data: PyTree) -> PyTree:
+    """The shape of one sample."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
+
+
+def flat_features(features: Opaque) -> Callable[[PyTree], Array] | None:
+    """ξ ↦ φ(ξ) in one row; None for ξ itself."""
+    if is_own(features):
+        return None
+    return lambda xi: flat(features((), xi))
+
+
+def flat(tree: PyTree) -> Array:
+    """All entries in a row."""
+    return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)])
