@@ -125,8 +125,8 @@ def test_kinds_that_do_not_apply_say_why(bent_run, kind, reason):
 def test_stability_needs_a_run_of_fixed_length_and_step(line, kind):
     early = ez.solve(line, rows(40, 1), ez.ForwardBackward(step=0.3), tol=1e-6)
     assert "iterations=K" in ez.certify(early, using=kind).reason
-    searched = ez.solve(line, rows(40, 1), ez.ForwardBackward(), iterations=12)
-    assert ez.certify(searched, using=kind).verdict in ("refused", "conditional")
+    chosen = ez.solve(line, rows(40, 1), ez.ForwardBackward(), iterations=12)  # its step is the same for all data
+    assert np.isfinite(ez.certify(chosen, using=kind).epsilon)
     other = ez.solve(line, rows(40, 1), ez.Extragradient(step=0.2), iterations=12)
     assert "forward-backward" in ez.certify(other, using=kind).reason
 

@@ -245,7 +245,7 @@ def test_a_cost_gap_and_a_distance_hold():
 
 def test_no_distance_without_strong_monotonicity(bent_run):
     bare = ez.VariationalInequality(
-        lambda x, xi: jnp.tanh(x - xi), ez.sets.Box(-1.0, 1.0, dim=3), declared=ez.declare(kappa=1.0, R=1.7)
+        lambda x, xi: jnp.tanh(x - xi) ** 3, ez.sets.Box(-1.0, 1.0, dim=3), declared=ez.declare(kappa=1.0, R=1.7)
     )
     solution = ez.solve(bare, rows(40, 2), ez.ForwardBackward(step=0.3), iterations=15)
     found = ez.certify(solution, 0.05)

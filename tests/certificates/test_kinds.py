@@ -243,7 +243,7 @@ def test_the_papers_numbers_through_certify():
 
 def test_the_cocoercive_form_grows_with_the_iterations():
     box = ez.sets.Box(-1.0, 1.0, dim=1)
-    problem = ez.Inclusion(box, slowly, declared=ez.declare(M=M, theta=5.0))
+    problem = ez.Inclusion(box, lambda x, xi: 0.01 * x**3 + xi, declared=ez.declare(M=M, theta=5.0))
     samples, step = ez.Samples(np.zeros((S, 1)), support=box), ez.ForwardBackward(step=GAMMA)
     for K in (10, 20):
         found = ez.certify(ez.solve(problem, samples, step, iterations=K), 0.05, UniformStability())

@@ -108,12 +108,19 @@ def test_one_row_is_exact(lower, width):
 
 def test_infinite_entries_leave_no_bound_and_do_not_touch_their_neighbours():
     lower, upper = np.tile(np.eye(3), (4, 1, 1)), np.tile(np.eye(3), (4, 1, 1))
-    lower[1, 0, 2], upper[2, 1, 1], upper[3, 0, 0] = -np.inf, np.inf, np.nan
+    lower[1, 0, 2], upper[2, 1, 0], upper[3, 0, 0] = -np.inf, np.inf, np.nan
     low, high = least_eigenvalue(lower, upper), largest_norm(lower, upper)
     np.testing.assert_allclose(low[0], 1.0, rtol=1e-12)
     np.testing.assert_allclose(high[0], 1.0, rtol=1e-12)
     assert (low[1:] == -np.inf).all()
     assert (high[1:] == np.inf).all()
+
+
+def test_a_diagonal_without_an_upper_end_does_not_matter_for_the_least_eigenvalue():
+    lower, upper = np.eye(2), np.array([[np.inf, 0.5], [0.5, 3.0]])
+    assert 0.5 <= least_eigenvalue(lower, upper) <= 1.0
+    assert largest_norm(lower, upper) == np.inf
+    assert least_eigenvalue(np.array([[-np.inf, 0.0], [0.0, 1.0]]), np.eye(2)) == -np.inf
 
 
 def test_batches_of_any_shape_and_large_matrices():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.constants import step_range
+from epszero.constants import declared_only, step_range
 
 RNG = np.random.default_rng(7)
 AGENTS, HOURS = 4, 3
@@ -109,7 +109,7 @@ def test_the_best_step_from_what_is_declared(known, gradient, best, limit):
         if gradient
         else ez.Inclusion(ez.functions.Zero(), lambda x: x, declared=declared)
     )
-    steps = step_range(stated)
+    steps = step_range(declared_only(stated))
     if best is None:
         assert steps is None
     else:
@@ -131,10 +131,15 @@ def test_the_best_step_contracts_as_claimed_and_no_other_does_better():
     assert min(factors) >= rate - 1e-9
 
 
-def test_a_declared_step_is_taken_and_named():
-    solution = ez.solve(problem(declared=ez.declare(mu=1.0, kappa=2.5)), SAMPLES)
+def test_a_declared_step_is_taken_and_named_where_nothing_better_is_known():
+    declared = ez.declare(mu=1.0, kappa=2.5)
+    bent = ez.VariationalInequality(lambda x, xi: operator(x, xi) + 0.1 * jnp.tanh(x), STRATEGIES, declared=declared)
+    solution = ez.solve(bent, SAMPLES)
     assert solution.step == pytest.approx(1.0 / 2.5**2)
-    assert "from mu = 1, kappa = 2.5" in solution.method.description
+    assert "from declared mu = 1, kappa = 2.5" in solution.method.description
+    exact = ez.solve(problem(declared=declared), SAMPLES)
+    assert "from the exact constants" in exact.method.description
+    assert exact.iterations < solution.iterations
 
 
 def test_a_step_beyond_the_valid_range_is_refused_before_anything_runs():

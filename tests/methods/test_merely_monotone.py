@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.constants import lipschitz_range
+from epszero.constants import declared_only, lipschitz_range
 
 TURN = np.array([[0.0, 1.0], [-1.0, 0.0]])
 H = np.kron(np.eye(2), TURN) * 2.0 + 0.1 * np.eye(4)
@@ -62,7 +62,9 @@ def test_a_pure_rotation_converges_where_forward_backward_does_not(method):
 
 def test_the_method_is_chosen_from_what_is_declared_or_found():
     assert "forward-backward-forward" in ez.solve(rotation(kappa=1.0), x0=[1.0, 2.0]).method.description
-    found = ez.solve(rotation(), x0=[1.0, 2.0])
+    assert "0.707107 from the exact constants" in ez.solve(rotation(), x0=[1.0, 2.0]).method.description
+    bent = ez.Inclusion(ez.sets.Ball(3.0, dim=2), lambda x: TURN @ x + 1e-3 * x**3, declared=ez.declare(monotone=True))
+    found = ez.solve(bent, x0=[1.0, 2.0])
     assert "forward-backward-forward" in found.method.description
     assert "not cocoercive" in found.message
 
@@ -86,7 +88,7 @@ def test_a_step_beyond_one_over_kappa_is_refused(method):
 
 @pytest.mark.parametrize(("mu", "kappa"), [(0.1, 1.0), (1.0, 1.5), (1e-3, 10.0)])
 def test_the_best_step_minimises_the_factor_of_the_theory(mu, kappa):
-    steps = lipschitz_range(rotation(mu=mu, kappa=kappa), np.zeros(2))
+    steps = lipschitz_range(declared_only(rotation(mu=mu, kappa=kappa)), None, np.zeros(2))
 
     def factor(gamma):
         return 1 - 1 / (1 / (2 * gamma * mu) + 1 / (1 - (gamma * kappa) ** 2))

@@ -179,7 +179,7 @@ def test_the_agent_that_is_not_convex_is_named():
 )
 def test_a_cost_seen_not_to_be_convex_is_warned_of_with_the_evidence(seen, evidence):
     with pytest.warns(ez.ConvexityWarning, match=rf"^costs\[0\]: .*agent 0 .*{evidence}.*check_equilibrium") as caught:
-        solution = ez.solve(ez.Game([seen, near(1)], BOXES), iterations=0)
+        solution = ez.solve(ez.Game([seen, near(1)], BOXES), None, ez.ForwardBackward(), iterations=0)
     assert caught[0].filename == __file__
     assert any("not convex" in note for note in solution.notes)
 
@@ -193,7 +193,9 @@ def test_what_is_convex_on_the_strategies_is_neither_refused_nor_warned_of():
         lambda x: x[4].sum() * x[0].sum(),  # linear in the own strategy
     ]
     sets = [ez.sets.Simplex(dim=2), ez.sets.Singleton([0.1, 0.2]), BOX, BOX, BOX]
-    assert ez.solve(ez.Game(costs, sets), iterations=0).notes == ()
+    assert ez.solve(ez.Game(costs, sets, declared=ez.declare(monotone=True)), iterations=0).notes == ()
+    flat = ez.Game([costs[0], lambda x: -jnp.sum(x[1] ** 2)], sets[:2])  # monotone between points of the domain
+    assert ez.solve(flat).notes == ()
 
 
 def test_convexity_is_judged_for_the_samples_at_hand():

@@ -49,7 +49,8 @@ def quartic(x):
 
 def test_a_better_strategy_far_away_is_found_where_the_cost_is_not_convex():
     with pytest.warns(ez.ConvexityWarning, match="several points"):
-        solution = ez.solve(ez.Game([quartic], [UNIT]), x0=[np.array([0.9])])
+        solution = ez.solve(ez.Game([quartic], [UNIT]), x0=[np.array([0.9])], throw=False)
+    assert "Nothing is proved to converge" in solution.message
     assert solution.x[0][0] == pytest.approx(0.6505, abs=1e-4)
     check = solution.check_equilibrium()
     grid = np.linspace(-1, 1, 20001)
@@ -91,7 +92,9 @@ def test_a_cost_that_is_undefined_at_the_start_is_refused(cost, box):
 
 
 def test_a_start_where_it_is_defined_helps():
-    solution = ez.solve(ez.Game([lambda x: 2 * x[0][0] - jnp.log(x[0][0])], [ez.sets.Box(0.0, 1.0, dim=1)]), x0=[[0.9]])
+    game = ez.Game([lambda x: 2 * x[0][0] - jnp.log(x[0][0])], [ez.sets.Box(0.0, 1.0, dim=1)],
+                   declared=ez.declare(monotone=True))  # fmt: skip
+    solution = ez.solve(game, x0=[[0.9]])
     np.testing.assert_allclose(solution.x[0], 0.5, atol=1e-8)
 
 
@@ -116,8 +119,11 @@ def test_a_game_that_is_not_monotone_is_called_so():
         rest = [j for j in range(3) if j != i]
         return lambda x: 0.5 * M[i, i] * x[i][0] ** 2 + x[i][0] * sum(M[i, j] * x[j][0] for j in rest)
 
+    game = ez.Game([cost(i) for i in range(3)], [UNIT] * 3)
+    with pytest.raises(ez.InputError, match="^method: no method is proved to converge, as B is not monotone: "):
+        ez.solve(game)
     with pytest.raises(ez.SolveError, match="B is not monotone: "):
-        ez.solve(ez.Game([cost(i) for i in range(3)], [UNIT] * 3), x0=[[0.5], [-0.3], [0.1]])
+        ez.solve(game, None, ez.ForwardBackward(), x0=[[0.5], [-0.3], [0.1]])
 
 
 def absolute(x):

@@ -41,7 +41,8 @@ def test_oligopoly_of_murphy_sherali_and_soyster():
         price = (5000 / total) ** (1 / elasticity)
         return c + (x / K) ** (1 / beta) - price + x * price / (elasticity * total)
 
-    solution = ez.solve(ez.VariationalInequality(F, over=ez.sets.Box(1e-3, 150, dim=5)), x0=np.full(5, 10.0))
+    problem = ez.VariationalInequality(F, over=ez.sets.Box(1e-3, 150, dim=5), declared=ez.declare(monotone=True))
+    solution = ez.solve(problem, x0=np.full(5, 10.0))
     np.testing.assert_allclose(solution.x, [36.9318, 41.8175, 43.7060, 42.6588, 39.1786], atol=1e-3)
 
 

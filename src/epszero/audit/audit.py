@@ -242,8 +242,9 @@ def _independent(problem: Problem, sets: list[Samples], order: Order | None, see
         return Assumption(Standing.VIOLATED, f"{repeated[0].repeated} of {len(repeated[0])} rows are repetitions")
     worst = min(_orders(sets, order, seed), key=lambda one: one.ljung_box)
     said = (
-        f"lag-1 autocorrelation {worst.lag_one:.2f} (entry {worst.column}), Ljung–Box p = {max(worst.ljung_box, 1e-300):.2g} over "
-        f"{worst.lags} lags, effective sample size {worst.effective:.0f} of {worst.samples}"
+        f"lag-1 autocorrelation {worst.lag_one:.2f} (entry {worst.column}), Ljung–Box p = "
+        f"{max(worst.ljung_box, 1e-300):.2g} over {worst.lags} lags, effective sample size {worst.effective:.0f} "
+        f"of {worst.samples}"
     )
     if worst.ljung_box <= LEVEL:
         return Assumption(Standing.VIOLATED, f"{said}. ez.certificates.Dependent is made for such samples",

@@ -14,7 +14,8 @@ from jax.flatten_util import ravel_pytree
 
 from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
-from epszero.constants import Constant, Extremes, Knowledge, Provenance, Witness, base_oracle, between, extremes
+from epszero.constants import Constant, Extremes, Knowledge, Linear, Provenance, Witness, base_oracle, between, extremes
+from epszero.constants.domains import tangent
 from epszero.oracles import OwnData
 
 MOST_WORK = 2e10  # multiplications for the eigenvalues of all samples' Jacobians; beyond it, some are looked at
@@ -82,7 +83,7 @@ class Slopes:
     @property
     def _tolerance(self) -> float:
         kappa = self.facts.kappa(self.budget)
-        return NEGATIVE * (abs(kappa.value) if kappa is not None else 1.0)
+        return 1e-300 + NEGATIVE * (abs(kappa.value) if kappa is not None else 0.0)
 
     @cached_property
     def refuted(self) -> Witness | None:
@@ -121,12 +122,22 @@ class Slopes:
         share = f"{bent} of {looked} samples' Jacobians are not positive semidefinite ({100 * bent / looked:.3g} %); "
         return share + (f"{spectra.total} samples in all; " if looked < spectra.total else "")
 
+    @cached_property
+    def on_domain(self) -> bool:
+        """Whether a constant Jacobian is positive semidefinite between points of the domain."""
+        basis = tangent(self.facts.problem.strategies, self.facts.x)
+        if basis is None or self.facts.linear is None:
+            return False
+        return Linear(basis.T @ self.facts.linear.jacobian @ basis).monotone
+
     def monotone(self) -> Assumption:
         """⟨O(x, ξ) − O(y, ξ), x − y⟩ ≥ 0."""
         if self.refuted is not None:
             return Assumption(Standing.VIOLATED, f"{self._count}the slope is {self.refuted}", self.refuted)
         if self.proved is not None and self.proved.value >= -self._tolerance:
             return Assumption(Standing.HOLDS, f"slope at least {max(self.proved.value, 0.0):.4g}: {self._how}")
+        if self.facts.linear is not None and self.on_domain:
+            return Assumption(Standing.HOLDS, "exact, between points of the domain, which is flat")
         declared = self.facts.problem.declared
         if self.facts.gradient is not None or declared.monotone or declared.mu or declared.theta:
             word = "a convex loss" if self.facts.problem.is_gradient else "ez.declare"

@@ -144,3 +144,37 @@ def _width(part: Any, x: Any) -> Any:
         return np.broadcast_to(np.asarray(part.diameter()), rows)
     except ValueError:  # its dimension is open
         return np.inf
+
+
+def tangent(strategies: Backward, x: PyTree) -> FloatArray | None:
+    """An orthonormal basis, in columns, of the directions between points of the domain; None where they are all.
+
+    Directions across which the domain has no width are guessed from random points and proved by support functions.
+    """
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    rng = np.random.default_rng(0)
+    spread = 10.0 * (1 + np.abs(flat))
+    points = nearest(strategies, x, flat + spread * rng.normal(size=(2 * len(flat) + 4, len(flat))))
+    _, sizes, rows = np.linalg.svd(points - points.mean(axis=0))
+    rank = int(np.sum(sizes > 1e-9 * max(sizes[0], 1e-300)))
+    across = rows[rank:]
+    if not len(across):
+        return None
+    room = 1e-8 * (1 + np.abs(points).max())
+    if np.any(domain_support(strategies, x, across) + domain_support(strategies, x, -across) > room):
+        return None
+    return rows[:rank].T
+
+
+def domain_support(strategies: Backward, x: PyTree, rows: FloatArray) -> FloatArray:
+    """sup ⟨row, y⟩ over the domain, for each row."""
+
+    def of_part(part: Any, direction: Any) -> Any:
+        part = part.set if isinstance(part, Indicator) else part
+        if not isinstance(part, Set):
+            leaves = [np.reshape(leaf, (len(rows), -1)) for leaf in jax.tree.leaves(direction)]
+            return np.where(np.concatenate(leaves, axis=1).any(axis=1), np.inf, 0.0)
+        asked = direction if direction.ndim > part.rank else direction[:, None]
+        return np.asarray(part.support(asked)).reshape(len(rows), -1).sum(axis=1)
+
+    return np.sum(jax.tree.leaves(strategies.each(of_part, nested(rows, x))), axis=0)

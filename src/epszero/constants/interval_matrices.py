@@ -32,8 +32,12 @@ _TINY = float(np.finfo(float).tiny)
 
 
 def least_eigenvalue(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """A lower bound of λ_min((J + Jᵀ)/2) over lower ≤ J ≤ upper, (..., n, n) to (...); −∞ where one is infinite."""
+    """A lower bound of λ_min((J + Jᵀ)/2) over lower ≤ J ≤ upper, (..., n, n) to (...); −∞ where one is infinite.
+
+    A larger diagonal never makes λ_min smaller, so one without an upper end counts as at its lower end.
+    """
     lower, upper = np.broadcast_arrays(np.asarray(lower, float), np.asarray(upper, float))
+    upper = np.where(np.eye(lower.shape[-1], dtype=bool) & np.isposinf(upper), lower, upper)
     shape, n = lower.shape[:-2], lower.shape[-1]
     with np.errstate(all="ignore"):
         low, high = _sum_down(lower), -_sum_down(-upper)

@@ -13,14 +13,15 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._types import PyTree
+from epszero.constants.domains import tangent
 from epszero.constants.knowledge import Knowledge, knowledge
 from epszero.constants.linear import DENSE, Linear, first_rows
 from epszero.constants.provenance import Provenance
-from epszero.constants.search import between
 from epszero.oracles import Average, CoupledMean, OwnData
 from epszero.problems import Problem
 from epszero.sets import Box
 
+SUBNORMAL = 1e-300
 ALMOST = 1e-9  # of κ: a slope this little below 0 is rounding
 
 
@@ -65,12 +66,11 @@ def known_of(problem: Problem, B: Average, data: PyTree, x: PyTree, supports: li
     facts = knowledge(problem, supports, row, x)
     if facts.structure.affine and facts.structure.entries <= DENSE:
         linear = facts.linear or _linear_of(B.base if isinstance(B, CoupledMean) else B, x)
-        known = replace(_exact(linear), fixed=facts.linear is not None)
-        if known.monotone is Provenance.VIOLATED:
-            seen = between(problem, x, linear.spectrum[1][:, :3].T, row, None) if known.fixed else None
-            if known.fixed and (seen is None or seen.value >= 0):  # between points of the domain it may be monotone
-                known = replace(known, monotone=said.monotone)
-        return known
+        if not linear.monotone and problem.coupling is None and (basis := tangent(problem.strategies, x)) is not None:
+            on_domain = _exact(Linear(basis.T @ linear.jacobian @ basis))
+            if on_domain.cocoercive:
+                return replace(on_domain, fixed=facts.linear is not None)
+        return replace(_exact(linear), fixed=facts.linear is not None)
     if facts.aggregate is not None:
         mu, kappa = facts.aggregate.mu_kappa
         gradient = facts.gradient is not None
@@ -85,6 +85,8 @@ def known_of(problem: Problem, B: Average, data: PyTree, x: PyTree, supports: li
 
 def _exact(linear: Linear) -> Known:
     mu, kappa = linear.mu, linear.kappa
+    if kappa == 0:
+        return Known(gradient=True, monotone=Provenance.EXACT, because="a constant B")
     word = Provenance.EXACT if linear.monotone else Provenance.VIOLATED
     return Known(
         mu if mu > 0 else None, kappa, linear.theta, linear.symmetric and linear.monotone, linear.contraction, word,
@@ -112,8 +114,9 @@ def _verified(facts: Knowledge, said: Known, budget: float) -> Known:
     slope = facts.slope(budget)
     if slope is None or not math.isfinite(slope.value):
         return replace(said, why=facts.why or "its slopes have no bound on the domain")
-    size = abs(facts.refined["mu"][1].seen) + abs(slope.value)
-    if slope.value < -ALMOST * size:
+    kappa = facts.kappa(budget / 4)
+    size = abs(facts.refined["mu"][1].seen) + abs(slope.value) if kappa is None else kappa.value
+    if slope.value < -ALMOST * size - SUBNORMAL:
         return replace(said, why=f"that its slopes are not negative could not be proved (at least {slope.value:.4g}, "
                        f"{slope.evidence})")  # fmt: skip
     strong = slope.value > ALMOST * size

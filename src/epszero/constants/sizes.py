@@ -5,21 +5,19 @@ constant Jacobian: every entry of Jx + h + Cφ is bounded by the support functio
 norm of these bounds.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from epszero._types import FloatArray, PyTree
-from epszero.constants.domains import Box, nested
+from epszero.constants.domains import Box, domain_support
 from epszero.constants.gram import largest_on_box
 from epszero.constants.linear import affine_in_features, base_oracle
 from epszero.constants.noise_map import TooLarge, noise_map
 from epszero.constants.provenance import Constant, Provenance
 from epszero.constants.region import Region, features_region
 from epszero.oracles import Collapsed, OwnData
-from epszero.sets import Set
 
 if TYPE_CHECKING:
     from epszero.constants.knowledge import Knowledge
@@ -79,8 +77,8 @@ def affine_M(facts: "Knowledge") -> Constant | None:
     there = collapsed.at(list(np.split(middle, ends)) if collapsed.features else [])(facts.x)
     offset = np.asarray(ravel_pytree(there)[0]) - linear.jacobian @ point
     reach = np.abs(C) @ ((box.upper - box.lower) / 2) if len(middle) else np.zeros(len(point))
-    high = _support(facts, linear.jacobian) + offset + reach
-    low = -_support(facts, -linear.jacobian) + offset - reach
+    high = domain_support(facts.problem.strategies, facts.x, linear.jacobian) + offset + reach
+    low = -domain_support(facts.problem.strategies, facts.x, -linear.jacobian) + offset - reach
     largest = float(np.linalg.norm(np.maximum(np.abs(high), np.abs(low)))) * ROUND
     if not np.isfinite(largest):
         return None
@@ -95,18 +93,3 @@ def _collapsed(facts: "Knowledge") -> tuple[Collapsed, Box] | None:
     collapsed = base_oracle(facts.problem).collapsed(one, facts.x)
     box = None if collapsed is None else features_box(facts, collapsed)
     return None if collapsed is None or box is None else (collapsed, box)
-
-
-def _support(facts: "Knowledge", rows: FloatArray) -> FloatArray:
-    """sup ⟨row, x⟩ over the domain, for each row."""
-
-    def of_part(part: Any, direction: Any) -> Any:
-        part = getattr(part, "set", part)
-        if not isinstance(part, Set):
-            return np.where(np.abs(direction).reshape(len(rows), -1).max(axis=1) > 0, np.inf, 0.0)
-        asked = direction if direction.ndim > part.rank else direction[:, None]
-        values = np.asarray(part.support(asked))
-        return values.reshape(len(rows), -1).sum(axis=1)
-
-    totals: PyTree = facts.problem.strategies.each(of_part, nested(rows, facts.x))
-    return np.sum(jax.tree.leaves(totals), axis=0)

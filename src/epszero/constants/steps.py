@@ -46,7 +46,7 @@ def step_range(known: Known) -> StepRange | None:
     thetas = [theta] if theta is not None else []
     if mu is not None and theta is not None:
         rates[math.sqrt(max(0.0, 1 - mu * theta))] = theta
-    if gradient and kappa is not None:
+    if gradient and kappa:
         thetas.append(1 / kappa)
         if mu is not None:
             rates[(kappa - mu) / (kappa + mu)] = 2 / (mu + kappa)

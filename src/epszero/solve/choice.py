@@ -15,6 +15,7 @@ class Choice(NamedTuple):
     method: Method
     second: Method | None
     doubts: list[str]  # why nothing is proved to converge
+    disproved: bool = False  # B is seen not to be monotone
 
 
 def chosen(problem: Problem, known: Known, x: PyTree) -> Choice:
@@ -26,17 +27,18 @@ def chosen(problem: Problem, known: Known, x: PyTree) -> Choice:
     monotone, nothing more            forward-backward with backtracking, and the other where that finds no step
     """
     doubts = [] if known.monotone not in (None, Provenance.VIOLATED) else [_doubt(known)]
+    no = known.monotone is Provenance.VIOLATED
     tseng, convex = ForwardBackwardForward(), problem.coupling is not None and not problem.coupling.affine
     exact = known.monotone is Provenance.EXACT
-    merely = (exact or known.kappa is not None) and step_range(known) is None
+    merely = (exact or known.kappa is not None) and not known.cocoercive
     if convex or merely:
-        return Choice(tseng, None, doubts)
+        return Choice(tseng, None, doubts, no)
     if problem.coupling is not None:
-        return Choice(PreconditionedForwardBackward(), tseng, doubts)
+        return Choice(PreconditionedForwardBackward(), tseng, doubts, no)
     one, two = step_range(known), lipschitz_range(known, None, x)
     if one is not None and two is not None and two.rate < one.rate**2 and problem.unit_steps is None:
-        return Choice(tseng, None, doubts)
-    return Choice(ForwardBackward(), tseng, doubts)
+        return Choice(tseng, None, doubts, no)
+    return Choice(ForwardBackward(), tseng, doubts, no)
 
 
 def _doubt(known: Known) -> str:
@@ -48,11 +50,10 @@ def _doubt(known: Known) -> str:
 def refuse_doubts(choice: Choice) -> None:
     """Where nothing is proved to converge, and the user did not choose a method."""
     if choice.doubts:
-        refuse(
-            "method", f"no method is proved to converge, as {choice.doubts[0].rstrip('.')}",
-            "Vouch for it by ez.declare(monotone=True), name a method to try, such as ez.ForwardBackward(), or pass "
-            "throw=False to run and see",
-        )  # fmt: skip
+        vouch = "" if choice.disproved else "Vouch for it by ez.declare(monotone=True), "
+        remedy = "name a method to try, such as ez.ForwardBackward(), or pass throw=False to run and see"
+        refuse("method", f"no method is proved to converge, as {choice.doubts[0].rstrip('.')}",
+               vouch + remedy if vouch else remedy.capitalize())  # fmt: skip
 
 
 def unproved(choice: Choice) -> list[str]:
