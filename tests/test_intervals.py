@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epszero import _interval_arithmetic as arithmetic
-from epszero._interval_rules import RULES
 from epszero._intervals import Enclosed, Interval, NoEnclosure, without_custom_rules
+from epszero._intervals import arithmetic as arithmetic
+from epszero._intervals.rules import RULES
 
 N = 3
 MATRIX = np.array([[1.5, -2.0, 0.0], [0.25, 1.0, -3.0], [-0.5, 0.0, 2.0]])

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from epszero._jaxprs import CALLS, is_literal, opened
 from epszero._types import PyTree
 
 ANYTHING = 2  # more than affine
@@ -35,8 +36,6 @@ LINEAR = frozenset({  # in all their operands together
 INDEXED = frozenset(
     {"gather", "dynamic_slice", "dynamic_update_slice", "scatter-add", "scatter_add", "scatter", "select_n"}
 )
-CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
-         "checkpoint": "jaxpr"}  # fmt: skip
 
 
 def degrees(function: Callable[[PyTree, PyTree], Any], u: PyTree, v: PyTree) -> Degree:
@@ -71,7 +70,7 @@ def _through(jaxpr: Any, given: Sequence[Degree]) -> list[Degree]:
     known: dict[Any, Degree] = dict(zip(jaxpr.invars, given, strict=True))
 
     def of(atom: Any) -> Degree:
-        return CONSTANT if hasattr(atom, "val") else known.get(atom, CONSTANT)  # literals and captured arrays
+        return CONSTANT if is_literal(atom) else known.get(atom, CONSTANT)  # literals and captured arrays
 
     for equation in jaxpr.eqns:
         parts = [of(atom) for atom in equation.invars]
@@ -84,8 +83,7 @@ def equation_degrees(equation: Any, parts: list[Degree]) -> list[Degree]:
     if all(part == CONSTANT for part in parts):
         return [CONSTANT] * outputs
     if name in CALLS and CALLS[name] in params:
-        inside = params[CALLS[name]]
-        inside = getattr(inside, "jaxpr", inside)
+        inside, _ = opened(params[CALLS[name]])
         if len(inside.invars) == len(parts) and not inside.effects:
             return _through(inside, parts)
     if name in LOOPS:

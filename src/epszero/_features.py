@@ -13,7 +13,8 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-from epszero._degrees import CALLS, Degree, degrees, equation_degrees
+from epszero._degrees import Degree, degrees, equation_degrees
+from epszero._jaxprs import CALLS, applied, is_literal, opened, rerun
 from epszero._types import PyTree
 
 
@@ -50,11 +51,11 @@ def _divided(function: Callable[..., PyTree], x: PyTree, xi: PyTree) -> _Divided
     if jaxpr.effects:
         return None
     equations, alias = _distinct(jaxpr)
-    outputs = [alias.get(atom, atom) for atom in jaxpr.outvars if not _literal(atom)]
+    outputs = [alias.get(atom, atom) for atom in jaxpr.outvars if not is_literal(atom)]
     with_x, with_xi, maker = _dependence(equations, given, data)
     pure = with_xi - with_x
     later = [equation for equation in equations if with_x.intersection(equation.outvars)]
-    used = [atom for equation in later for atom in equation.invars if not _literal(atom)]
+    used = [atom for equation in later for atom in equation.invars if not is_literal(atom)]
     frontier = {atom: None for atom in (*used, *outputs) if atom in pure}  # an ordered set
     frontier, moved = _drawn_back(list(frontier), maker, pure)
     if not frontier or set(frontier) <= set(data):
@@ -63,7 +64,7 @@ def _divided(function: Callable[..., PyTree], x: PyTree, xi: PyTree) -> _Divided
     fixed = [equation for equation in equations if not (with_x | pure).intersection(equation.outvars)]
     after = [equation for equation in equations if equation in moved or with_x.intersection(equation.outvars)]
     before = _program(closed, data, list(frontier), [*fixed, *kept])
-    ends = [atom if _literal(atom) else alias.get(atom, atom) for atom in jaxpr.outvars]
+    ends = [atom if is_literal(atom) else alias.get(atom, atom) for atom in jaxpr.outvars]
     rest = _program(closed, [*given, *frontier], ends, [*fixed, *after])
     structure = jax.tree.structure(returned)
 
@@ -83,7 +84,7 @@ def _dependence(equations: list[Any], given: list[Any], data: list[Any]) -> tupl
     """The values that depend on x, those that depend on ξ, and which equation makes each value."""
     with_x, with_xi, maker = set(given), set(data), dict[Any, Any]()
     for equation in equations:
-        inputs = [atom for atom in equation.invars if not _literal(atom)]
+        inputs = [atom for atom in equation.invars if not is_literal(atom)]
         for known in (with_x, with_xi):
             if known.intersection(inputs):
                 known.update(equation.outvars)
@@ -101,8 +102,8 @@ def _drawn_back(frontier: list[Any], maker: dict[Any, Any], pure: set[Any]) -> t
             equation = maker.get(value)
             if equation is None or len(equation.outvars) != 1:
                 continue
-            sources = list(dict.fromkeys(atom for atom in equation.invars if not _literal(atom) and atom in pure))
-            parts = [Degree(v=1) if not _literal(atom) and atom in pure else Degree() for atom in equation.invars]
+            sources = list(dict.fromkeys(atom for atom in equation.invars if not is_literal(atom) and atom in pure))
+            parts = [Degree(v=1) if not is_literal(atom) and atom in pure else Degree() for atom in equation.invars]
             new = [source for source in sources if source not in frontier]
             if equation_degrees(equation, parts)[0].v <= 1 and sum(map(_size, new)) <= _size(value):
                 frontier = [one for one in frontier if one is not value] + new
@@ -118,7 +119,7 @@ def _distinct(jaxpr: Any) -> tuple[list[Any], dict[Any, Any]]:
     seen: dict[Any, Any] = {}
     kept: list[Any] = []
     for given in jaxpr.eqns:
-        equation = given.replace(invars=[atom if _literal(atom) else alias.get(atom, atom) for atom in given.invars])
+        equation = given.replace(invars=[atom if is_literal(atom) else alias.get(atom, atom) for atom in given.invars])
         key = _same(equation)
         if key is not None and key in seen:
             alias.update(zip(equation.outvars, seen[key], strict=True))
@@ -131,7 +132,7 @@ def _distinct(jaxpr: Any) -> tuple[list[Any], dict[Any, Any]]:
 
 def _same(equation: Any) -> Any:
     """A key that equations share only where they compute the same; None where it is not known."""
-    inputs = tuple((str(atom.aval), np.asarray(atom.val).tobytes()) if _literal(atom) else atom
+    inputs = tuple((str(atom.aval), np.asarray(atom.val).tobytes()) if is_literal(atom) else atom
                    for atom in equation.invars)  # fmt: skip
     key = equation.primitive, inputs, tuple(sorted((name, _hashable(value)) for name, value in equation.params.items()))
     try:
@@ -145,10 +146,6 @@ def _hashable(value: Any) -> Any:
     return f"{type(value).__name__} {value!r}" if isinstance(value, int | float | str | tuple | None) else id(value)
 
 
-def _literal(atom: Any) -> bool:
-    return hasattr(atom, "val")
-
-
 def _size(atom: Any) -> int:
     return int(np.prod(atom.aval.shape))
 
@@ -158,25 +155,15 @@ def _flat(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
     def inlined(*arguments: PyTree) -> PyTree:
         closed, returned = jax.make_jaxpr(function, return_shape=True)(*arguments)
-        values = _inline(closed.jaxpr, closed.consts, jax.tree.leaves(arguments))
+        values = rerun(closed.jaxpr, closed.consts, jax.tree.leaves(arguments), _inline)
         return jax.tree.structure(returned).unflatten(values)
 
     return functools.wraps(function)(inlined) if hasattr(function, "__name__") else inlined
 
 
-def _inline(jaxpr: Any, constants: Any, arguments: list[Any]) -> list[Any]:
-    known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*constants, *arguments], strict=True))
-
-    def value(atom: Any) -> Any:
-        return atom.val if _literal(atom) else known[atom]
-
-    for equation in jaxpr.eqns:
-        inputs = [value(atom) for atom in equation.invars]
-        inside = equation.params.get(CALLS.get(equation.primitive.name, ""))
-        if inside is not None and not equation.effects:
-            made = _inline(getattr(inside, "jaxpr", inside), getattr(inside, "consts", ()), inputs)
-        else:
-            made = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(equation.params))
-            made = made if equation.primitive.multiple_results else [made]
-        known.update(zip(equation.outvars, made, strict=True))
-    return [value(atom) for atom in jaxpr.outvars]
+def _inline(_: Any, equation: Any, operands: list[Any]) -> list[Any]:
+    """What an operation makes; of a call, what is inside."""
+    inside = equation.params.get(CALLS.get(equation.primitive.name, ""))
+    if inside is None or equation.effects:
+        return applied(equation.primitive, operands, equation.params)
+    return rerun(*opened(inside), operands, _inline)

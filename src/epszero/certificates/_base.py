@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from epszero.audit.order import LEVEL, quick
 from epszero.certificates.residuals import Residuals
 from epszero.constants import Constant, Provenance
+from epszero.oracles.features import OWN_FEATURES, feature_rows
 from epszero.samples import Samples
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Leaning:
         return f"{self.what}: {self.provenance}" + (f" ({self.evidence})" if self.evidence else "")
 
 
-INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "by certifying with this kind")
+INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "their order does not contradict it")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +80,16 @@ def cannot(reason: str, *leans_on: Leaning) -> NoReturn:
 
 
 def check_independent(samples: Sequence[Samples]) -> None:
-    """A row that was selected twice is one sample, not two independent ones."""
+    """A row that was selected twice is one sample, not two independent ones; and the order of rows may tell."""
     for one in samples:
+        p = quick(feature_rows(OWN_FEATURES, one.values)[0])
+        if p <= LEVEL:
+            said = f"p = {max(p, 1e-300):.1g}"
+            cannot(
+                "the samples are not independent: in the order in which they came, neighbours are too much alike, or "
+                f"unlike ({said}). Take ez.certificates.Dependent(…), or independent draws; ez.audit says more",
+                Leaning(INDEPENDENT.what, Provenance.VIOLATED, f"Ljung–Box, {said}"),
+            )
         if one.repeated:
             cannot(f"{one.repeated} of {len(one)} samples are repetitions of others: pass every sample once",
                    Leaning(INDEPENDENT.what, Provenance.VIOLATED, "rows occur more than once"))  # fmt: skip

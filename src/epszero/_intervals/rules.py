@@ -14,8 +14,8 @@ import jax
 import numpy as np
 import scipy.special
 
-from epszero import _interval_arithmetic as arithmetic
-from epszero._interval_arithmetic import Interval, Mask, NoEnclosure, monotone, point, within
+from epszero._intervals import arithmetic as arithmetic
+from epszero._intervals.arithmetic import Interval, Mask, NoEnclosure, monotone, point, within
 
 
 class Truth(NamedTuple):

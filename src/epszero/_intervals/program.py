@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epszero._interval_arithmetic import Interval, NoEnclosure, hull
-from epszero._interval_moves import IDENTITIES, MOVED, SCATTERED, VIEWS, bound, plain_array, sources
-from epszero._interval_rules import (
+from epszero._intervals.arithmetic import Interval, NoEnclosure, hull
+from epszero._intervals.moves import IDENTITIES, MOVED, SCATTERED, VIEWS, bound, plain_array, sources
+from epszero._intervals.rules import (
     BASIC,
     ROUNDLESS,
     RULES,
@@ -23,10 +23,9 @@ from epszero._interval_rules import (
     rounded_to,
     varies,
 )
+from epszero._jaxprs import CALLS, opened
 
 LONGEST = 10000  # turns of a loop
-CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",
-         "remat2": "jaxpr", "checkpoint": "jaxpr", "core_closed_call": "call_jaxpr"}  # fmt: skip
 CUSTOM = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr"}
 STEPS: dict[str, Any] = {"sign": np.sign, "floor": np.floor, "ceil": np.ceil}
 COMPARISONS, LOGIC = ("lt", "le", "gt", "ge", "eq", "ne"), ("and", "or", "xor")
@@ -197,11 +196,6 @@ class Program:
                 return carry
             carry = self._through(body, body_consts, [*operands[first:second], *carry])
         raise NoEnclosure(f"while of more than {LONGEST} turns")
-
-
-def opened(inside: Any) -> tuple[Any, Sequence[Any]]:
-    """A jaxpr and its constants."""
-    return (inside.jaxpr, inside.consts) if hasattr(inside, "consts") else (inside, ())
 
 
 def _alive(steps: list[Step], outputs: Sequence[Any]) -> list[Step]:

@@ -10,9 +10,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from epszero import _interval_arithmetic as arithmetic
-from epszero._interval_arithmetic import NoEnclosure
-from epszero._interval_rules import RULES, Value, interval, lifted
+from epszero._intervals import arithmetic as arithmetic
+from epszero._intervals.arithmetic import NoEnclosure
+from epszero._intervals.rules import RULES, Value, interval, lifted
+from epszero._jaxprs import applied
 
 MOVED = {"gather": 1, "dynamic_slice": 1, "dynamic_update_slice": 2, "pad": 2}  # the operands before the places
 SCATTERED = ("scatter", "scatter-add", "scatter_add")  # operand, places, updates
@@ -27,14 +28,6 @@ def bound(primitive: Any, operands: Sequence[Any], params: Any) -> list[Any]:
 def plain_array(value: Any) -> Any:
     """As NumPy, unless it is a key for random numbers, which is not."""
     return value if jax.numpy.issubdtype(jax.typeof(value).dtype, jax.dtypes.extended) else np.asarray(value)
-
-
-def applied(primitive: Any, operands: Sequence[Any], params: Any) -> list[Any]:
-    """What a primitive of a jaxpr makes of arrays, which may be traced."""
-    prepared = primitive.get_bind_params(params)
-    functions, params = prepared if isinstance(prepared, tuple) else ((), prepared)  # a pair before JAX 0.10.2
-    result = primitive.bind(*functions, *operands, **params)
-    return list(result) if primitive.multiple_results else [result]
 
 
 def each(value: Value, function: Callable[[Any], Any]) -> Any:
