@@ -216,8 +216,9 @@ def _compare(params: Any, operands: list[Value], _: bool) -> list[Value]:
         return [differ if name == "ne" else Truth(~differ.upper, ~differ.lower)]
     if name in ("gt", "ge"):
         x, y, name = y, x, {"gt": "lt", "ge": "le"}[name]
-    if x is y and arithmetic.finite(x):
+    if x is y:
         return [lifted(np.full(x.lower.shape, name in ("le", "eq")))]
+    x, y = _within_reals(x, y), _within_reals(y, x)
     if name in ("lt", "le"):
         surely, maybe = (x.upper < y.lower, x.lower < y.upper) if name == "lt" else (
             x.upper <= y.lower, x.lower <= y.upper)  # fmt: skip
@@ -227,10 +228,20 @@ def _compare(params: Any, operands: list[Value], _: bool) -> list[Value]:
     return [Truth(equal, meet) if name == "eq" else Truth(~meet, ~equal)]
 
 
+def _within_reals(x: Any, other: Any) -> Any:
+    """An interval without bound holds reals, all of them finite: compared with a constant ±∞, its ends are."""
+    endless = np.isinf(other.lower) & (other.lower == other.upper) & (x.lower < x.upper)
+    largest = np.finfo(np.float64).max
+    return type(x)(np.where(endless, np.clip(x.lower, -largest, largest), x.lower),
+                   np.where(endless, np.clip(x.upper, -largest, largest), x.upper))  # fmt: skip
+
+
 @_rule("is_finite")
 def _is_finite(_: Any, operands: list[Value], __: bool) -> list[Value]:
+    """In exact arithmetic every number is, but a constant ∞."""
     x = interval(operands[0])
-    return [Truth(np.isfinite(x.lower) & np.isfinite(x.upper), np.ones(x.lower.shape, bool))]
+    finite = ~(np.isinf(x.lower) & (x.lower == x.upper))
+    return [Truth(finite, finite)]
 
 
 def _logic(name: str, x: Truth, y: Truth) -> Truth:

@@ -15,7 +15,17 @@ from epszero.audit import noise
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
 from epszero.audit.order import LEVEL, Order, examine_order
 from epszero.audit.slopes import Slopes
-from epszero.constants import Constant, Knowledge, Known, Provenance, Structure, domain_diameter, knowledge
+from epszero.constants import (
+    Constant,
+    Knowledge,
+    Known,
+    Provenance,
+    Structure,
+    Witness,
+    domain_diameter,
+    knowledge,
+    sizes,
+)
 from epszero.constants.linear import first_rows
 from epszero.methods import Method
 from epszero.oracles import PrimalDual
@@ -101,7 +111,8 @@ def audit(
         sets = data if isinstance(data, list) else [] if data is None else [data]
         known = plan.all_known(averaged(problem, data, x), data, x)
         choice = plan.choice(known, x)
-        constants = _constants(facts, slopes, seconds)
+        largest = sizes(problem, values, point, seed)
+        constants = _constants(facts, slopes, seconds, largest)
         order = examine_order(noise.flat_rows(sets[0]), seed) if len(sets) == 1 else None
         assumptions = {
             "monotone": slopes.monotone(),
@@ -110,21 +121,30 @@ def audit(
             "average monotone": _average(known),
             "Lipschitz": slopes.lipschitz(),
             "convex costs": _convex(facts, values, slopes),
+            **({"gradient": slopes.gradient()} if problem.declared.gradient else {}),
             "compact domain": _compact(constants),
             "x0 in the domain": _start(moved, x0 is not None),
             "step": _step(plan, choice, known, x),
             "unbiased": _unbiased(problem, sets),
-            "bounded noise": noise.bounded(facts, sets, constants.get("R")),
+            "bounded noise": noise.bounded(facts, sets, constants.get("R"), largest),
             "support": noise.support(facts),
             "samples inside the support": noise.inside(facts, sets),
             "identically distributed": _identical(problem, sets, order, seed),
             "independent": _independent(problem, sets, order, seed),
         }
-        title = f"nothing is proved to converge: {choice.doubts[0]}" if choice.doubts else assumptions["step"].evidence
+        for name, of in (("mu", "strongly monotone"), ("theta", "cocoercive"), ("kappa", "Lipschitz")):
+            one, told = constants.get(name), assumptions[of]
+            if one is not None and one.provenance is Provenance.DECLARED and told.status is Standing.VIOLATED:
+                constants[name] = Constant(one.value, Provenance.VIOLATED, told.evidence)
+        title = (
+            f"nothing is proved to converge: {choice.doubts[0]}" if choice.doubts else _title(plan, choice, known, x)
+        )
     return Audit(facts.structure, constants, assumptions, title, len(sets[0]) if sets else None, order)
 
 
-def _constants(facts: Knowledge, slopes: Slopes, seconds: float) -> dict[str, Constant]:
+def _constants(
+    facts: Knowledge, slopes: Slopes, seconds: float, largest: tuple[Witness, Witness]
+) -> dict[str, Constant]:
     """Derived, declared, or as a search found them."""
     share = 0.35 * seconds
     found = {"kappa": facts.kappa(share), "mu": facts.mu(share), "theta": facts.theta(share)}
@@ -138,10 +158,14 @@ def _constants(facts: Knowledge, slopes: Slopes, seconds: float) -> dict[str, Co
     found["R"] = facts.R(0.15 * seconds)
     found["M"] = facts.M(0.15 * seconds)
     declared = facts.problem.declared
-    for name, value in (("R", declared.R), ("M", declared.M)):
+    for name, value, seen in (("M", declared.M, largest[0]), ("R", declared.R, largest[1])):
         derived = found[name]
-        if value is not None and (derived is None or derived.value > value):
+        if value is not None and seen.value > value * (1 + 1e-9):
+            found[name] = Constant(value, Provenance.VIOLATED, f"declared, but {seen}")
+        elif value is not None and (derived is None or derived.value > value):
             found[name] = Constant(value, Provenance.DECLARED, "ez.declare")
+        elif derived is None and facts.row is not None:
+            found[name] = Constant(seen.value, Provenance.ESTIMATED, "the largest found; not a bound")
     diameter = domain_diameter(facts.problem.strategies, facts.x)
     found["diameter"] = Constant(diameter, Provenance.EXACT, "of the domain of A" if math.isfinite(diameter) else
                                  "the domain of A is unbounded")  # fmt: skip
@@ -207,6 +231,13 @@ def _step(plan: Plan, choice: Choice, known: Known, x: PyTree) -> Assumption:
     fits = longest < limits.limit
     said = f"{longest:.4g} is {'below' if fits else 'not below'} {limits.limit:.4g}, the limit for {limits.because}"
     return Assumption(Standing.HOLDS if fits else Standing.VIOLATED, said)
+
+
+def _title(plan: Plan, choice: Choice, known: Known, x: PyTree) -> str:
+    try:
+        return choice.method.prepared(plan.problem, x, known).description
+    except InputError as error:
+        return str(error)
 
 
 def _unbiased(problem: Problem, sets: list[Samples]) -> Assumption:

@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from epszero._types import FloatArray
 from epszero.audit.findings import Assumption, Standing
-from epszero.constants import Constant, Knowledge, base_oracle, brief_support
+from epszero.constants import Constant, Knowledge, Provenance, Witness, base_oracle, brief_support
 from epszero.constants.domains import support_box
 from epszero.oracles.features import OWN_FEATURES, feature_rows
 from epszero.samples import Samples
@@ -18,16 +18,26 @@ MANY = 500  # samples from which the shape of a law can be told
 ALIKE = 0.05  # p-value above which samples are like those of a normal law
 
 
-def bounded(facts: Knowledge, samples: list[Samples], R: Constant | None) -> Assumption:
+def bounded(
+    facts: Knowledge, samples: list[Samples], R: Constant | None, seen_sizes: tuple[Witness, Witness]
+) -> Assumption:
     """‖O(x, ξ) − O(x, ξ′)‖ ≤ R for all x in the domain and ξ, ξ′ in the support."""
     declared = facts.problem.declared
     if not samples or facts.structure.degree.v == 0:
         return Assumption(Standing.HOLDS, "O does not depend on ξ")
-    if R is not None and (declared.R is None or R.value <= declared.R):
+    for name, word, seen in (("M", declared.M, seen_sizes[0]), ("R", declared.R, seen_sizes[1])):
+        if word is not None and seen.value > word * (1 + 1e-9):
+            return Assumption(Standing.VIOLATED, f"{name} = {word:.4g} is declared, but {seen}", seen)
+    if R is not None and R.provenance in (Provenance.EXACT, Provenance.VERIFIED):
         return Assumption(Standing.HOLDS, f"R = {R.value:.4g}: {R.evidence}")
     if declared.R is not None or declared.M is not None:
         said = f"R = {declared.R:.4g}" if declared.R is not None else f"M = {declared.M:.4g}"
-        return Assumption(Standing.DECLARED, said)
+        return Assumption(Standing.DECLARED, f"{said}; no contradiction found")
+    return _unbounded(facts, samples)
+
+
+def _unbounded(facts: Knowledge, samples: list[Samples]) -> Assumption:
+    """Where nothing bounds the noise: whether anything can."""
     entry = _open_side(facts)
     if entry is not None:
         values = np.concatenate([flat_rows(one)[: min(map(len, samples))] for one in samples], axis=1)[:, entry]

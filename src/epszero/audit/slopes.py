@@ -192,6 +192,17 @@ class Slopes:
                 return Assumption(Standing.VIOLATED, f"κ = {kappa.value:.4g} is declared, but it is {seen}", seen)
         return Assumption(BY_PROVENANCE[kappa.provenance], f"κ = {kappa.value:.4g}: {kappa.evidence}")
 
+    def gradient(self) -> Assumption:
+        """Whether B is the gradient of a function, as is declared: its Jacobian is symmetric."""
+        J = np.asarray(_jacobians(base_oracle(self.facts.problem), self.facts.x, _one(self.facts.row))[0])
+        apart = float(np.abs(J - J.T).max(initial=0.0))
+        if apart > 1e-7 * np.abs(J).max(initial=1e-300):
+            said = f"two entries of the Jacobian that should be equal differ by {apart:.4g} at {_where(self.facts.x)}"
+            return Assumption(Standing.VIOLATED, said)
+        if self.facts.linear is not None:
+            return Assumption(Standing.HOLDS, "the Jacobian is constant and symmetric")
+        return Assumption(Standing.DECLARED, "the Jacobian is symmetric where it was looked at")
+
     @property
     def least_seen(self) -> Witness | None:
         """The least slope that is attained between two points, for some sample."""
@@ -228,6 +239,18 @@ class Slopes:
         if self.proved is not None and np.isfinite(self.proved.value):
             return f" (at least {self.proved.value:.4g}, {self.proved.evidence}; a larger budget may prove more)"
         return f" ({self.facts.why})" if self.facts.why else ""
+
+
+def _one(row: PyTree) -> PyTree:
+    """A data set of one sample."""
+    if isinstance(row, OwnData):
+        return OwnData(_one(own) for own in row)
+    return np.zeros(1) if row is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], row)
+
+
+def _where(x: PyTree) -> str:
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    return f"[{', '.join(f'{value:.3g}' for value in flat[:4])}{', …' * (len(flat) > 4)}]"
 
 
 def _negative(found: Witness | None) -> Witness | None:

@@ -26,6 +26,7 @@ from epszero.constants import (
     affine_in_features,
     base_oracle,
     domain_diameter,
+    extremes,
     features_region,
     first_rows,
     knowledge,
@@ -204,17 +205,36 @@ class Case:
     @cached_property
     def mu(self) -> Constant | None:
         """Strong monotonicity of B."""
-        return self.knowledge.mu()
+        found = self.knowledge.mu()
+        return self._held_against(found, "slope", lambda seen, word: seen < word)
 
     @cached_property
     def kappa(self) -> Constant | None:
         """The Lipschitz constant of every O(·, ξ)."""
-        return self.knowledge.kappa()
+        found = self.knowledge.kappa()
+        return self._held_against(found, "steepness", lambda seen, word: seen > word)
 
     @cached_property
     def theta(self) -> Constant | None:
         """Cocoercivity of every O(·, ξ)."""
-        return self.knowledge.theta()
+        found = self.knowledge.theta()
+        return self._held_against(found, "cocoercivity", lambda seen, word: seen < word)
+
+    def _held_against(self, found: Constant | None, of: str, worse: Callable[[float, float], bool]) -> Constant | None:
+        """A declared constant is violated where random pairs of points, at some of the samples, say so."""
+        if found is None or found.provenance is not Provenance.DECLARED:
+            return found
+        known = _maps.setdefault(self.problem, {})
+        data = self.data(self.samples)
+        key = "pairs", shape_of(self.x), shape_of(data)
+        if key not in known:
+            known[key] = extremes(self.problem, data, self.x, steps=1)
+        seen = getattr(known[key], of)
+        room = 1e-6 * found.value
+        if not np.isfinite(seen.value) or not worse(seen.value, found.value - room if of != "steepness" else
+                                                    found.value + room):  # fmt: skip
+            return found
+        return Constant(found.value, Provenance.VIOLATED, f"it is {seen}")
 
     @property
     def only_sets(self) -> bool:

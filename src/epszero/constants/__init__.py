@@ -28,6 +28,7 @@ from epszero.constants.search import Extremes as Extremes
 from epszero.constants.search import Witness as Witness
 from epszero.constants.search import between as between
 from epszero.constants.search import extremes as extremes
+from epszero.constants.search import sizes as sizes
 from epszero.constants.steps import MANY_ROWS as MANY_ROWS
 from epszero.constants.steps import StepRange as StepRange
 from epszero.constants.steps import lipschitz_range as lipschitz_range

@@ -25,6 +25,7 @@ from epszero.problems.backward import is_part
 from epszero.sets import Set
 
 PAIRS = 32
+SAMPLES = 256  # looked at for sizes
 STEPS = 60
 NUMBERS = 4_000_000  # entries of all pairs together
 CLOSEST = 1e-4  # pairs are kept this far apart, relative to the domain: rounding must not look like a slope
@@ -78,24 +79,43 @@ def _slope(oracle: Any, u: PyTree, v: PyTree, row: PyTree) -> Any:
     return jnp.vdot(change, d) / jnp.vdot(d, d)
 
 
-def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0) -> Extremes:
-    """The worst that a search finds."""
-    rng = np.random.default_rng(seed)
-    n = sum(np.size(leaf) for leaf in jax.tree.leaves(x))
-    pairs = int(np.clip(NUMBERS // n, 2, PAIRS))
-    box = domain_box(problem.strategies, x)
-    width = _widths(box, x)
-    starts = nearest(problem.strategies, x, _random(rng, box, width, x, 2 * pairs)).reshape(2, pairs, n)
-    picked = _picked(data, pairs)
+def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0, steps: int = STEPS) -> Extremes:
+    """The worst that a search finds; with `steps=1`, among random pairs."""
+    starts, width, picked = _starts(problem, data, x, seed)
     rows = _rows(data, picked)
-    found = []
-    every = to_numpy(_climb(base_oracle(problem), problem.strategies.parts, x, rows, starts, width))
+    every = to_numpy(_climb(base_oracle(problem), problem.strategies.parts, x, rows, starts, width, steps))
+    found: list[Witness] = []
     for kind, (ends, values) in enumerate(zip(zip(*every[0], strict=True), every[1], strict=True)):
         best = int(np.nanargmin(values)) if np.isfinite(values).any() else 0
         value = float(values[best]) if kind != 1 else -float(values[best])
         u, v = (shaped_like(x, end[best]) for end in ends)
         found.append(Witness(u, v, None if data is None else int(picked[best]), value))
     return Extremes(*found)
+
+
+def sizes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0) -> tuple[Witness, Witness]:
+    """The largest ‖O(x, ξ)‖ and the largest ‖O(x, ξ) − O(x, ξ′)‖ at random points, over some of the samples."""
+    starts, _, _ = _starts(problem, data, x, seed)
+    picked = _picked(data, SAMPLES)
+    points = starts.reshape(-1, starts.shape[-1])
+    rows = np.zeros(1) if data is None else _rows(data, picked)
+    size, apart = to_numpy(_sizes(base_oracle(problem), x, rows, points))
+    found: list[Witness] = []
+    for values in (size, apart):
+        place, j = np.unravel_index(int(np.nanargmax(values)), values.shape)
+        point = shaped_like(x, points[place])
+        found.append(Witness(point, point, None if data is None else int(picked[j]), float(values[place, j])))
+    return found[0], found[1]
+
+
+def _starts(problem: Problem, data: PyTree, x: PyTree, seed: int) -> tuple[FloatArray, FloatArray, Any]:
+    """Pairs of points of the domain, its widths, and a sample for each pair."""
+    n = sum(np.size(leaf) for leaf in jax.tree.leaves(x))
+    pairs = int(np.clip(NUMBERS // n, 2, PAIRS))
+    box = domain_box(problem.strategies, x)
+    width = _widths(box, x)
+    points = _random(np.random.default_rng(seed), box, width, x, 2 * pairs)
+    return nearest(problem.strategies, x, points).reshape(2, pairs, n), width, _picked(data, pairs)
 
 
 def _random(rng: np.random.Generator, box: Box, width: FloatArray, x: PyTree, many: int) -> FloatArray:
@@ -135,7 +155,7 @@ def _rows(data: PyTree, picked: Any) -> PyTree:
 
 
 @eqx.filter_jit
-def _climb(oracle: Any, parts: PyTree, x: PyTree, rows: PyTree, starts: Any, width: Any) -> Any:
+def _climb(oracle: Any, parts: PyTree, x: PyTree, rows: PyTree, starts: Any, width: Any, steps: int) -> Any:
     """Pairs moved so that the value falls: 0 the slope, 1 minus the steepness, 2 the cocoercivity."""
     _, unravel = ravel_pytree(x)
     side = _side(parts)
@@ -166,11 +186,22 @@ def _climb(oracle: Any, parts: PyTree, x: PyTree, rows: PyTree, starts: Any, wid
             return (u, v, jnp.where(better, now, best), ends), None
 
         first = (u, v, jnp.asarray(jnp.inf), (u, v))
-        (_, _, best, ends), _ = jax.lax.scan(turn, first, jnp.arange(STEPS))
+        (_, _, best, ends), _ = jax.lax.scan(turn, first, jnp.arange(steps))
         return ends, best
 
     each = jax.vmap(one, in_axes=(0, 0, None if rows is None else 0, None))
     return jax.vmap(each, in_axes=(None, None, None, 0))(starts[0], starts[1], rows, jnp.arange(3))
+
+
+@eqx.filter_jit
+def _sizes(oracle: Any, x: PyTree, rows: PyTree, points: Any) -> Any:
+    _, unravel = ravel_pytree(x)
+
+    def at(point: Any) -> tuple[Any, Any]:
+        values = jax.vmap(lambda row: ravel_pytree(oracle(unravel(point), row))[0])(rows)
+        return jnp.linalg.norm(values, axis=1), jnp.linalg.norm(values - values[0], axis=1)
+
+    return jax.lax.map(at, points)
 
 
 def _side(parts: PyTree) -> Any:

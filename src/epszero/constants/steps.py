@@ -13,6 +13,7 @@ Forward-backward-forward and extragradient need κ only: they converge for γ < 
 Where affine constraints Gx ≤ b are shared, B(x, λ) = (F(x) + Gᵀλ, b − Gx) has Lipschitz constant at most κ + ‖G‖.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -72,13 +73,19 @@ def lipschitz_range(known: Known, coupling: Any, x: PyTree) -> StepRange | None:
         mu, kappa = None, kappa + math.sqrt(spectrum(coupling.gram(x)))
     best = 1 / (math.sqrt(2) * kappa)
     if mu is not None:
-        found: Any = minimize_scalar(
-            lambda step: 1 / (2 * step * mu) + 1 / (1 - (step * kappa) ** 2),
-            bounds=(1e-6 / kappa, (1 - 1e-6) / kappa),
-            method="bounded",
-        )
-        best, rate = float(found.x), math.sqrt(1 - 1 / float(found.fun))
+        best, rate = _best_of_two(mu, kappa)
     return StepRange(best, 1 / kappa, rate, known.because, known.vouched)
+
+
+@functools.lru_cache(maxsize=1024)
+def _best_of_two(mu: float, kappa: float) -> tuple[float, float]:
+    """The step with the least ρ, and ρ."""
+    found: Any = minimize_scalar(
+        lambda step: 1 / (2 * step * mu) + 1 / (1 - (step * kappa) ** 2),
+        bounds=(1e-6 / kappa, (1 - 1e-6) / kappa),
+        method="bounded",
+    )
+    return float(found.x), math.sqrt(1 - 1 / float(found.fun))
 
 
 def spectrum(gram: FloatArray) -> float:
