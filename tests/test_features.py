@@ -44,14 +44,14 @@ def right(f, x, xis, room=1e-8):
     if seen is None:
         return None
     phi, joint = parts(seen)
-    values = np.array([f(x, xi) for xi in xis])
-    features = [[np.asarray(one) for one in phi(xi)] for xi in xis]
+    values = np.asarray(jax.vmap(f, in_axes=(None, 0))(x, xis))
     size = room * (1 + np.abs(values).max())
-    mean = [np.mean(same, axis=0) for same in zip(*features, strict=True)]
-    middle = [(a + b) / 2 for a, b in zip(*features[:2], strict=True)]
-    same = all(np.abs(joint(x, own) - value).max() <= size for own, value in zip(features, values, strict=True))
-    affine = np.abs(joint(x, middle) - values[:2].mean(axis=0)).max() <= size
-    return bool(same and affine and np.abs(joint(x, mean) - values.mean(axis=0)).max() <= size)
+    if np.abs(joint(x, phi(jnp.asarray(xis[0]))) - values[0]).max() > size:
+        return False
+    features = [np.asarray(one, float) for one in jax.vmap(phi)(jnp.asarray(xis))]
+    asked = [np.concatenate([one, one[:2].mean(axis=0)[None], one.mean(axis=0)[None]]) for one in features]
+    wanted = np.concatenate([values, values[:2].mean(axis=0)[None], values.mean(axis=0)[None]])
+    return bool(np.abs(jax.vmap(joint, in_axes=(None, 0))(x, asked) - wanted).max() <= size)
 
 
 def additive(f, x, y, xi, other, room=1e-8):
@@ -59,9 +59,9 @@ def additive(f, x, y, xi, other, room=1e-8):
     seen = recovered(f, ONES, ONES)
     if seen is None or seen.degree.mixed:
         return None
-    values = [np.asarray(f(*pair)) for pair in ((x, xi), (y, xi), (x, other), (y, other))]
+    values = np.asarray(jax.vmap(f)(np.stack([x, y, x, y]), np.stack([xi, xi, other, other])))
     gap = values[0] - values[1] - values[2] + values[3]
-    return bool(np.abs(gap).max() <= room * (1 + max(np.abs(value).max() for value in values)))
+    return bool(np.abs(gap).max() <= room * (1 + np.abs(values).max()))
 
 
 # -- what must be recovered, and what must not ------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_what_is_affine_in_features_is_recovered(name):
     seen = recovered(f, ONES, ONES)
     assert seen is not None
     assert sum(np.size(one) for one in ([] if seen.features is None else seen.features(ONES))) == many
-    assert all(right(f, *samples(seed)) for seed in range(5))
+    assert all(right(f, *samples(seed, many=12)) for seed in range(2))
 
 
 @pytest.mark.parametrize("name", NOT_FOUND)
@@ -207,7 +207,7 @@ sums = st.tuples(st.just(0), products, trees)
 
 
 @given(tree=trees | products | sums, seed=st.integers(0, 10**6))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_whatever_is_recovered_is_right(tree, seed):
     f = function(tree)
     x, xis = samples(seed)
@@ -227,9 +227,9 @@ def test_many_of_the_expressions_are_recovered():
             return int(rng.integers(len(UNARY))), drawn(depth - 1)
         return int(rng.integers(len(BINARY))), drawn(depth - 1), drawn(depth - 1)
 
-    found = [right(function((0, (2, "x", drawn(2)), drawn(1))), *samples(k)) for k in range(60)]
+    found = [right(function((0, (2, "x", drawn(2)), drawn(1))), *samples(k)) for k in range(30)]
     assert False not in found
-    assert found.count(True) >= 20
+    assert found.count(True) >= 10
 
 
 def test_the_check_finds_a_rule_that_calls_tanh_linear(monkeypatch):

@@ -4,7 +4,7 @@ import json
 import math
 import textwrap
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -71,7 +71,7 @@ class Audit:
         return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
-        lines = [f"structure   {self.structure.form}   ({self.structure.entries} entries of x)", "constants"]
+        lines = [f"structure   {self.structure}", "constants"]
         for name, one in self.constants.items():
             lines += _row(NAMES.get(name, name), f"{one.value:.4g}", str(one.provenance), one.evidence)
         lines.append("assumptions")
@@ -139,7 +139,19 @@ def audit(
         title = (
             f"nothing is proved to converge: {choice.doubts[0]}" if choice.doubts else _title(plan, choice, known, x)
         )
-    return Audit(facts.structure, constants, assumptions, title, len(sets[0]) if sets else None, order)
+    return Audit(
+        replace(facts.structure, symmetric=_symmetric(facts)),
+        constants,
+        assumptions,
+        title,
+        len(sets[0]) if sets else None,
+        order,
+    )
+
+
+def _symmetric(facts: Knowledge) -> bool | None:
+    known = facts.linear or facts.aggregate
+    return None if known is None else known.symmetric
 
 
 def _constants(

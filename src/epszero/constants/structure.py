@@ -28,6 +28,7 @@ class Structure:
     agents: int | None  # of an aggregative game, whose Jacobian is blocks and a matrix of low rank
     declared: bool  # that O is affine in features is the user's word, not proved
     degree: Degree  # in x and ξ
+    symmetric: bool | None = None  # the Jacobian, where it is constant; None where it is not known
 
     @property
     def affine(self) -> bool:
@@ -53,11 +54,16 @@ class Structure:
             return f"O(x, ξ) = {known} + C{phi}" if self.features is not None else f"O(x, ξ) = {known} + c(ξ)"
         return f"O(x, ξ) = G(x) + C(x){phi}" if self.in_xi in (AFFINE, FEATURES) else "O(x, ξ), nothing proved"
 
+    def __str__(self) -> str:
+        kind = {True: ", symmetric", False: ", not symmetric", None: ""}[self.symmetric]
+        agents = f" of {self.agents} agents" if self.agents is not None else ""
+        return f"{self.form}   ({self.entries} entries of x{agents}; the Jacobian: {self.jacobian}{kind})"
+
     def as_record(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "form": self.form, "in x": self.in_x, "in ξ": self.in_xi, "features": self.features,
-            "Jacobian": self.jacobian, "entries of x": self.entries, "agents": self.agents,
+            "Jacobian": self.jacobian, "symmetric": self.symmetric, "entries of x": self.entries, "agents": self.agents,
             "affine in features": "declared" if self.declared else "proved" if self.features else None,
         }  # fmt: skip
 
