@@ -107,7 +107,7 @@ FOUND = {  # how many numbers the features are; 0: ξ itself
 NOT_FOUND = {
     "a sine of a product": lambda x, xi: jnp.sin(x * xi),
     "a choice between": lambda x, xi: jnp.where(xi > x, x, 2 * x),
-    "a maximum": lambda x, xi: jnp.maximum(x, xi),
+    "a maximum": jnp.maximum,
     "a power": lambda x, xi: jnp.abs(x) ** xi,
     "a quotient": lambda x, xi: xi / (1 + (x - xi) ** 2),
     "an index": lambda x, xi: x[jnp.clip(jnp.asarray(10 * xi, int), 0, 2)],
@@ -155,6 +155,7 @@ def test_nested_arguments_and_answers():
     x = {"a": rng.normal(size=2), "b": rng.normal(size=(2, 2))}
     rows = [{"w": rng.normal(size=2), "v": rng.normal(size=2)} for _ in range(6)]
     seen = recovered(f, x, rows[0])
+    assert seen.features is not None
     features = [seen.features(row) for row in rows]
     assert sum(map(np.size, features[0])) == 6
     mean = jax.tree.map(lambda *same: np.mean(same, axis=0), *features)
@@ -172,7 +173,7 @@ UNARY = [jnp.tanh, jnp.abs, jnp.round, jnp.sign, jnp.cumsum, jnp.square, lambda 
          lambda a: jax.lax.cond(a[0] > 0.1, lambda: 2 * a, lambda: a - 1),
          lambda a: jnp.asarray(A)[jnp.clip(jnp.asarray(a[0], int), 0, 2)],
          lambda a: jax.lax.fori_loop(0, 3, lambda k, c: c * 0.5 + 1, a),
-         lambda a: jax.vmap(lambda v: v * jnp.exp(-v * v))(a), lambda a: a.at[jnp.array([0, 0])].add(a[1:])]  # fmt: skip
+         jax.vmap(lambda v: v * jnp.exp(-v * v)), lambda a: a.at[jnp.array([0, 0])].add(a[1:])]  # fmt: skip
 BINARY = [jnp.add, jnp.subtract, jnp.multiply, lambda a, b: a / (2 + b**2), jnp.maximum,
           lambda a, b: jnp.where(a > 0, a, b), lambda a, b: a * (b @ b), lambda a, b: jnp.where(A[0] > 0, a, b),
           lambda a, b: jnp.outer(a, b)[1], lambda a, b: jax.jit(jnp.dot)(a, b) * ONES,
@@ -207,7 +208,7 @@ sums = st.tuples(st.just(0), products, trees)
 
 
 @given(tree=trees | products | sums, seed=st.integers(0, 10**6))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_whatever_is_recovered_is_right(tree, seed):
     f = function(tree)
     x, xis = samples(seed)
@@ -227,9 +228,9 @@ def test_many_of_the_expressions_are_recovered():
             return int(rng.integers(len(UNARY))), drawn(depth - 1)
         return int(rng.integers(len(BINARY))), drawn(depth - 1), drawn(depth - 1)
 
-    found = [right(function((0, (2, "x", drawn(2)), drawn(1))), *samples(k)) for k in range(30)]
+    found = [right(function((0, (2, "x", drawn(2)), drawn(1))), *samples(k)) for k in range(20)]
     assert False not in found
-    assert found.count(True) >= 10
+    assert found.count(True) >= 6
 
 
 def test_the_check_finds_a_rule_that_calls_tanh_linear(monkeypatch):

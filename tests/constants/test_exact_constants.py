@@ -1,7 +1,7 @@
 """Exact constants of affine problems, against dense linear algebra on matrices that are written down here."""
 
 from importlib import import_module
-from itertools import product
+from itertools import pairwise, product
 
 import jax
 import jax.numpy as jnp
@@ -78,7 +78,7 @@ def quadratic_game(rng, kind, sizes):
     n, ends = sum(sizes), np.cumsum([0, *sizes])
     J, c = matrix(rng, kind, n), rng.normal(size=n)
     own = np.zeros((n, n), dtype=bool)
-    for a, b in zip(ends[:-1], ends[1:], strict=True):
+    for a, b in pairwise(ends):
         own[a:b, a:b] = True
     J = np.where(own, (J + J.T) / 2, J)
 
@@ -86,7 +86,7 @@ def quadratic_game(rng, kind, sizes):
         others = np.where(own, 0.0, J)[a:b]
         return lambda x: 0.5 * x[i] @ J[a:b, a:b] @ x[i] + x[i] @ (others @ jnp.concatenate(x) + c[a:b])
 
-    costs = [cost(a, b, i) for i, (a, b) in enumerate(zip(ends[:-1], ends[1:], strict=True))]
+    costs = [cost(a, b, i) for i, (a, b) in enumerate(pairwise(ends))]
     return ez.Game(costs, [ez.sets.Box(-1, 1, dim=size) for size in sizes]), J, c
 
 
@@ -288,26 +288,24 @@ def facts_of(rng, kind, N, n):
 @pytest.mark.parametrize("kind", KINDS)
 def test_aggregative_games_written_down(kind):
     rng = np.random.default_rng(70 + KINDS.index(kind))
-    for N, n in ((2, 1), (3, 2), (12, 4)):
-        for _ in range(2):
-            facts, J, R = facts_of(rng, kind, N, n)
-            theta = facts.theta()
-            assert right(facts.slope().value, facts.kappa().value, J)
-            assert right_theta(None if theta is None else theta.value, J)
-            assert facts.R().value == pytest.approx(R, rel=1e-9)
-            rough = np.linalg.norm(rng.uniform(-1, 2, size=(500, N * n)) @ J.T, axis=1).max()
-            assert facts.M().value >= rough
-            assert facts.M().value <= np.sqrt(N * n) * (2 * np.linalg.norm(J, 2) * np.sqrt(N * n) + R)
+    for N, n in ((2, 1), (3, 2), (7, 2), (8, 4)):
+        facts, J, R = facts_of(rng, kind, N, n)
+        theta = facts.theta()
+        assert right(facts.slope().value, facts.kappa().value, J)
+        assert right_theta(None if theta is None else theta.value, J)
+        assert facts.R().value == pytest.approx(R, rel=1e-9)
+        rough = np.linalg.norm(rng.uniform(-1, 2, size=(500, N * n)) @ J.T, axis=1).max()
+        assert rough <= facts.M().value <= np.sqrt(N * n) * (2 * np.linalg.norm(J, 2) * np.sqrt(N * n) + R)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_aggregative_games_through_their_structure(kind, monkeypatch):
-    """The same with no matrix over all agents: 390 games."""
+    """The same with no matrix over all agents: 400 games."""
     for name in ("knowledge", "linear"):
         monkeypatch.setattr(import_module(f"epszero.constants.{name}"), "DENSE", 0)
     rng = np.random.default_rng(80 + KINDS.index(kind))
-    for N, n in ((2, 1), (3, 1), (5, 2), (4, 3), (7, 3), (12, 4)):
-        for _ in range(13):
+    for N, n in ((2, 1), (5, 2), (7, 3), (12, 4)):
+        for _ in range(20):
             facts, J, _ = facts_of(rng, kind, N, n)
             assert facts.linear is None
             assert facts.aggregate is not None
@@ -317,7 +315,7 @@ def test_aggregative_games_through_their_structure(kind, monkeypatch):
             symmetric = np.allclose(J, J.T, atol=1e-12)
             assert (facts.gradient is Provenance.EXACT) == (symmetric and least_eigenvalue(J) >= -1e-12)
             if theta is not None:
-                assert theta.value <= cocoercivity(J) * (1 + 1e-6)
+                assert least_eigenvalue(J - theta.value * J.T @ J) >= -1e-9 * kappa.value
                 assert theta.value == pytest.approx(1 / kappa.value if symmetric else mu.value / kappa.value**2)
             else:
                 assert mu.value <= 1e-9 * kappa.value

@@ -72,7 +72,8 @@ def kojima_shindo():
     def F(x):
         a, b, c, d = x
         return jnp.stack([3 * a**2 + 2 * a * b + 2 * b**2 + c + 3 * d - 6, 2 * a**2 + a + b**2 + 10 * c + 2 * d - 2,
-                          3 * a**2 + a * b + 2 * b**2 + 2 * c + 9 * d - 9, a**2 + 3 * b**2 + 2 * c + 3 * d - 3])  # fmt: skip
+                          3 * a**2 + a * b + 2 * b**2 + 2 * c + 9 * d - 9,
+                          a**2 + 3 * b**2 + 2 * c + 3 * d - 3])  # fmt: skip
 
     return inequality(F, Box(0, 2, dim=4), 4)
 
@@ -160,7 +161,7 @@ CASES = {make.__name__: make for make in (
     internet_switching, internet_switching_wide, noisy_growth, noisy_routing, noisy_routing_wide,
 )}  # fmt: skip
 QUICK = ("quartic", "softplus", "exponential_cournot", "noisy_growth")
-LOOSE = ("internet_switching_wide", "noisy_routing_wide")  # μ = −0.11 for 1 in ten seconds; R = 14.3 for 6.1, ever
+LOOSE = ("internet_switching_wide", "noisy_routing_wide")  # μ about 0 for 1 in ten seconds; R = 14.3 for 6.1, ever
 
 
 # -- what is seen -----------------------------------------------------------------------------------------------------
@@ -195,14 +196,14 @@ def seen(case, seed=0):
         xi = rng.permutation(rows)[: len(x)]
     J = np.asarray(jax.jit(jax.vmap(jax.jacfwd(case.flat)))(x, xi))
     values = jax.jit(jax.vmap(case.flat))
-    O = np.asarray(values(x, xi))
+    sizes = np.linalg.norm(values(x, xi), axis=1)
     R = 0.0
     if case.support is not None:
         ends = np.where(rng.uniform(size=(2, *xi.shape)) < 0.5, case.support.lower, case.support.upper)
         pairs = ((xi, rng.permutation(xi)), ends, (ends[0], case.support.lower + case.support.upper - ends[0]))
         R = max(np.linalg.norm(values(x, a) - values(x, b), axis=1).max() for a, b in pairs)
     least = np.linalg.eigvalsh((J + np.swapaxes(J, 1, 2)) / 2)[:, 0].min()
-    return Seen(least, np.linalg.norm(J, 2, axis=(1, 2)).max(), np.linalg.norm(O, axis=1).max(), R)
+    return Seen(least, np.linalg.norm(J, 2, axis=(1, 2)).max(), sizes.max(), R)
 
 
 def _around(within, n):
@@ -224,7 +225,7 @@ def safe(found, truth):
     room = 1e-9
     return (
         found.mu <= truth.mu + room * abs(truth.kappa) and found.kappa >= truth.kappa * (1 - room)
-        and found.M >= truth.M * (1 - room) and found.R >= truth.R * (1 - room)
+        and truth.M * (1 - room) <= found.M and truth.R * (1 - room) <= found.R
     )  # fmt: skip
 
 
@@ -295,8 +296,8 @@ def test_the_check_finds_bounds_at_the_middle_only(monkeypatch):
 def test_more_time_never_makes_a_bound_looser():
     case = CASES["oligopoly"]()
     facts = case.facts
-    slopes = [facts.slope(budget).value for budget in (0.05, 0.3, 1.0, 0.05)]
-    norms = [facts.kappa(budget).value for budget in (0.05, 0.3, 0.6, 0.05)]
+    slopes = [facts.slope(budget).value for budget in (0.05, 0.3, 0.6, 0.05)]
+    norms = [facts.kappa(budget).value for budget in (0.05, 0.2, 0.4, 0.05)]
     assert slopes == sorted(slopes)
     assert slopes[-1] > slopes[0]
     assert norms == sorted(norms, reverse=True)
@@ -356,7 +357,7 @@ def test_derivatives_of_the_users_making_are_seen_through():
         return x**2
 
     backwards.defvjp(lambda x: (x**2, None), lambda _, g: (5.0 * g,))
-    for f in (lying, backwards, jax.jit(lying), lambda x: jax.vmap(lying)(x)):
+    for f in (lying, backwards, jax.jit(lying), jax.vmap(lying)):
         facts = inequality(lambda x, f=f: x + f(x), Box(-0.4, 1, dim=2), 2).facts
         assert 0.2 - 0.02 <= facts.slope(0.2).value <= 0.2
         assert 3.0 <= facts.kappa(0.2).value <= 3.1
@@ -420,7 +421,7 @@ def test_only_points_of_the_domain_count(name):
     """At the corners of the box around it, the function is much steeper than anywhere on the domain."""
     within = SETS[name]
     case = inequality(lambda x: x + jnp.exp(3 * (jnp.sum(x) - 1.2)) + 0.3 * x**2, within, 3)
-    found, truth = bounds(case, 0.7), seen(case)
+    found, truth = bounds(case, 0.4), seen(case)
     around = seen(case._replace(within=Box(*_around(within, 3))))
     assert safe(found, truth)
     assert found.kappa <= 2 * truth.kappa

@@ -6,7 +6,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.stats import kstest
 
-from epszero._types import FloatArray
+from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import Assumption, Standing
 from epszero.constants import Constant, Knowledge, Provenance, Witness, base_oracle, brief_support
 from epszero.constants.domains import support_box
@@ -33,12 +33,12 @@ def bounded(
     if declared.R is not None or declared.M is not None:
         said = f"R = {declared.R:.4g}" if declared.R is not None else f"M = {declared.M:.4g}"
         return Assumption(Standing.DECLARED, f"{said}; no contradiction found")
-    return _unbounded(facts, samples)
+    return _unbounded(facts, samples, seen_sizes[1].x)
 
 
-def _unbounded(facts: Knowledge, samples: list[Samples]) -> Assumption:
+def _unbounded(facts: Knowledge, samples: list[Samples], x: PyTree) -> Assumption:
     """Where nothing bounds the noise: whether anything can."""
-    entry = _open_side(facts)
+    entry = _open_side(facts, x)
     if entry is not None:
         values = np.concatenate([flat_rows(one)[: min(map(len, samples))] for one in samples], axis=1)[:, entry]
         far = int(np.argmax(np.abs(values)))
@@ -59,22 +59,22 @@ def _unbounded(facts: Knowledge, samples: list[Samples]) -> Assumption:
     )
 
 
-def _open_side(facts: Knowledge) -> int | None:
+def _open_side(facts: Knowledge, x: PyTree) -> int | None:
     """An entry of ξ without bound that moves O; None where there is none, or supports are not known."""
     if None in facts.supports:
         return None
     box, _ = support_box(facts.supports, facts.row)
     flat, unravel = ravel_pytree(facts.row)
-    here = _value(facts, facts.row)
+    here = _value(facts, x, facts.row)
     for entry in np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper))):
         there = unravel(flat.at[entry].add(1.0 + abs(float(flat[entry]))))
-        if not np.array_equal(_value(facts, there), here):
+        if not np.array_equal(_value(facts, x, there), here):
             return int(entry)
     return None
 
 
-def _value(facts: Knowledge, row: Any) -> FloatArray:
-    return np.asarray(ravel_pytree(base_oracle(facts.problem)(facts.x, row))[0])
+def _value(facts: Knowledge, x: PyTree, row: Any) -> FloatArray:
+    return np.asarray(ravel_pytree(base_oracle(facts.problem)(x, row))[0])
 
 
 def _normal(samples: Samples) -> tuple[int, float, int, float] | None:

@@ -29,6 +29,8 @@ def noise_map(collapsed: Collapsed, point: PyTree, affine: bool) -> tuple[FloatA
         raise TooLarge(
             f"the noise has {sum(sizes)} features in all, too many to bound its effect on x (at most {FEATURES})"
         )
+    if not sizes:
+        return np.zeros((entries, 0)), Gram(np.zeros((0, 0)))
     small = sum(sizes) * entries <= WRITTEN
     if not small and not affine:
         raise TooLarge(

@@ -25,6 +25,8 @@ from epszero.problems.backward import is_part
 from epszero.sets import Set
 
 PAIRS = 32
+RANDOM = 512  # pairs where they are only looked at
+NEAR = 0.05
 SAMPLES = 256  # looked at for sizes
 STEPS = 60
 NUMBERS = 4_000_000  # entries of all pairs together
@@ -81,7 +83,7 @@ def _slope(oracle: Any, u: PyTree, v: PyTree, row: PyTree) -> Any:
 
 def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0, steps: int = STEPS) -> Extremes:
     """The worst that a search finds; with `steps=1`, among random pairs."""
-    starts, width, picked = _starts(problem, data, x, seed)
+    starts, width, picked = _starts(problem, data, x, seed, PAIRS if steps > 1 else RANDOM)
     rows = _rows(data, picked)
     every = to_numpy(_climb(base_oracle(problem), problem.strategies.parts, x, rows, starts, width, steps))
     found: list[Witness] = []
@@ -108,14 +110,18 @@ def sizes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0) -> tuple[Wit
     return found[0], found[1]
 
 
-def _starts(problem: Problem, data: PyTree, x: PyTree, seed: int) -> tuple[FloatArray, FloatArray, Any]:
+def _starts(
+    problem: Problem, data: PyTree, x: PyTree, seed: int, many: int = PAIRS
+) -> tuple[FloatArray, FloatArray, Any]:
     """Pairs of points of the domain, its widths, and a sample for each pair."""
     n = sum(np.size(leaf) for leaf in jax.tree.leaves(x))
-    pairs = int(np.clip(NUMBERS // n, 2, PAIRS))
+    pairs = int(np.clip(NUMBERS // n, 2, many))
     box = domain_box(problem.strategies, x)
     width = _widths(box, x)
     points = _random(np.random.default_rng(seed), box, width, x, 2 * pairs)
-    return nearest(problem.strategies, x, points).reshape(2, pairs, n), width, _picked(data, pairs)
+    u, v = nearest(problem.strategies, x, points).reshape(2, pairs, n)
+    near = np.arange(pairs)[:, None] % 2 == 1  # every other pair is close, where slopes are more extreme
+    return np.stack([u, np.where(near, u + NEAR * (v - u), v)]), width, _picked(data, pairs)
 
 
 def _random(rng: np.random.Generator, box: Box, width: FloatArray, x: PyTree, many: int) -> FloatArray:

@@ -50,10 +50,10 @@ def _doubt(known: Known) -> str:
 def refuse_doubts(choice: Choice) -> None:
     """Where nothing is proved to converge, and the user did not choose a method."""
     if choice.doubts:
-        vouch = "" if choice.disproved else "Vouch for it by ez.declare(monotone=True), "
-        remedy = "name a method to try, such as ez.ForwardBackward(), or pass throw=False to run and see"
-        refuse("method", f"no method is proved to converge, as {choice.doubts[0].rstrip('.')}",
-               vouch + remedy if vouch else remedy.capitalize())  # fmt: skip
+        vouch = "" if choice.disproved else "vouch for it by ez.declare(monotone=True), "
+        remedy = f"{vouch}name a method to try, such as ez.ForwardBackward(), or pass throw=False to run and see"
+        why = choice.doubts[0].rstrip(".")
+        refuse("method", f"no method is proved to converge, as {why}", remedy[0].upper() + remedy[1:])
 
 
 def unproved(choice: Choice) -> list[str]:

@@ -1,0 +1,93 @@
+"""Method and step are chosen from what is known of B̂; where nothing is proved to converge, that is refused."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epszero as ez
+
+TURN = np.array([[0.0, 1.0], [-1.0, 0.0]])
+BOX = ez.sets.Box(-1.0, 1.0, dim=2)
+DATA = ez.Samples(np.random.default_rng(0).uniform(0.5, 1.5, size=(60, 2)))
+ROWS = (np.ones((1, 2)), 0.5)
+
+CHOSEN = {  # problem → how the description begins, and where the step comes from
+    "strongly monotone": (lambda x: 2 * x - 1, None, "forward-backward,", "exact"),
+    "turning": (lambda x: TURN @ x + 0.05 * x - 1, None, "forward-backward-forward,", "exact"),
+    "merely monotone": (lambda x: TURN @ x - 1, None, "forward-backward-forward,", "exact"),
+    "cocoercive only": (lambda x: jnp.sum(x) * jnp.ones(2) - 1, None, "forward-backward,", "exact"),
+    "constant": (lambda x: jnp.array([1.0, -1.0]), None, "forward-backward,", "backtracking"),
+    "known by its average": (lambda x, xi: xi * x - 1, DATA, "forward-backward,", "exact"),
+    "nonlinear": (lambda x: x**3 + x + TURN @ x - 1, None, "forward-backward,", "backtracking"),
+    "nonlinear in ξ too": (lambda x, xi: jnp.exp(x) * xi - 1, DATA, "forward-backward,", "backtracking"),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_method_suits_what_is_known(name):
+    oracle, samples, method, step = CHOSEN[name]
+    solution = ez.solve(ez.VariationalInequality(oracle, BOX), samples, x0=[0.3, -0.2])
+    assert solution.method.description.startswith(method)
+    assert step in solution.method.description
+    assert solution.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("costs", "shared", "method"),
+    [
+        ([lambda x: x[0] @ x[0] + x[0] @ x[1], lambda x: x[1] @ x[1]], (np.ones((1, 4)), 0.5), "preconditioned"),
+        ([lambda x: x[0] @ x[1], lambda x: -x[0] @ x[1]], (np.ones((1, 4)), 0.5), "forward-backward-forward"),
+        ([lambda x: x[0] @ x[0], lambda x: x[1] @ x[1]], lambda x: x[0] @ x[0] + x[1] @ x[1] - 1, "forward-backward-f"),
+    ],
+)
+def test_shared_constraints_have_methods_of_their_own(costs, shared, method):
+    assert ez.solve(ez.Game(costs, [BOX, BOX], shared=shared)).method.description.startswith(method)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "why"),
+    [
+        (lambda x: -x, "B is not monotone: the least eigenvalue"),
+        (lambda x: jnp.sin(4 * x), "could not be proved"),
+        (lambda x: jnp.where(x > 0, 2 * x, x), "jumps"),
+        (lambda x: jnp.sort(x) + 0 * x, "sort"),
+    ],
+)
+def test_what_is_not_proved_to_converge_is_refused_before_it_runs(oracle, why):
+    problem = ez.VariationalInequality(oracle, BOX)
+    with pytest.raises(ez.InputError, match=f"^method: no method is proved to converge, as .*{why}.*throw=False"):
+        ez.solve(problem)
+    tried = ez.solve(problem, throw=False, iterations=3)
+    assert "Nothing is proved to converge" in tried.message
+    assert ez.solve(problem, None, ez.ForwardBackward(), iterations=3).notes == ()
+    many = ez.solve_many(ez.VariationalInequality(lambda x, xi: oracle(x) + xi, BOX), [DATA], iterations=3)
+    assert "Nothing is proved to converge" in many[0].message
+
+
+def test_ones_word_is_enough_unless_it_is_disproved():
+    kinked = ez.VariationalInequality(lambda x: jnp.where(x > 0, 2 * x, x) - 1, BOX, declared=ez.declare(monotone=True))
+    np.testing.assert_allclose(ez.solve(kinked).x, 0.5, atol=1e-8)
+    wrong = ez.VariationalInequality(lambda x: -x, BOX, declared=ez.declare(monotone=True))
+    with pytest.raises(ez.InputError, match="B is not monotone"):
+        ez.solve(wrong)
+
+
+def test_a_flat_domain_may_be_monotone_where_the_space_is_not():
+    """On the simplex the sum is constant, so that −3 Σ x does not count."""
+    flat = ez.VariationalInequality(lambda x: x - 3 * jnp.sum(x) + jnp.array([0.0, 0.2, 0.1]), ez.sets.Simplex(dim=3))
+    solution = ez.solve(flat)
+    np.testing.assert_allclose(solution.x, [1.3 / 3, 0.7 / 3, 1 / 3], atol=1e-7)
+    assert ez.audit(flat).assumptions["monotone"].status == "holds"
+
+
+def test_affine_monotone_problems_are_never_refused_and_converge_as_claimed():
+    rng = np.random.default_rng(3)
+    for trial in range(40):
+        n = int(rng.integers(1, 5))
+        root = rng.normal(size=(n, int(rng.integers(1, n + 1))))
+        turn = rng.normal(size=(n, n)) * rng.choice([0.0, 1.0])
+        H = (rng.choice([0.0, 1.0]) * root @ root.T + turn - turn.T) * 10.0 ** rng.uniform(-3, 3)
+        q = rng.normal(size=n) * np.abs(H).max()
+        problem = ez.VariationalInequality(lambda x, H=H, q=q: H @ x + q, ez.sets.Ball(1.0, dim=n))
+        solution = ez.solve(problem, tol=1e-6 * (1 + np.abs(q).max()))
+        assert solution.status is ez.Status.CONVERGED, trial
