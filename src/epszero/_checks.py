@@ -86,6 +86,13 @@ def positive(argument: str, value: Real, *, strict: bool = True) -> FloatArray:
     return array
 
 
+def one_positive(argument: str, value: Any, *, strict: bool = True) -> float:
+    """One real number > 0 (≥ 0 when not strict)."""
+    if isinstance(value, bool) or np.ndim(value):
+        refuse(argument, f"must be one number, but it is {value!r}", "Pass a number")
+    return float(positive(argument, value, strict=strict))
+
+
 def first_index(mask: "np.ndarray[Any, Any]") -> tuple[int, ...]:
     """Index of the first true entry."""
     return tuple(int(i) for i in np.argwhere(mask)[0])

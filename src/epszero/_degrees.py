@@ -82,6 +82,8 @@ def equation_degrees(equation: Any, parts: list[Degree]) -> list[Degree]:
     name, params, outputs = equation.primitive.name, equation.params, len(equation.outvars)
     if all(part == CONSTANT for part in parts):
         return [CONSTANT] * outputs
+    if _rounds(equation, parts):
+        return [_any_function(parts)] * outputs
     if name in CALLS and CALLS[name] in params:
         inside, _ = opened(params[CALLS[name]])
         if len(inside.invars) == len(parts) and not inside.effects:
@@ -89,6 +91,14 @@ def equation_degrees(equation: Any, parts: list[Degree]) -> list[Degree]:
     if name in LOOPS:
         return LOOPS[name](params, parts)
     return [_one(name, params, parts, equation)] * outputs
+
+
+def _rounds(equation: Any, parts: list[Degree]) -> bool:
+    """Whether an operation gives fewer digits than it is given, as a product of chosen precision may."""
+    given = [atom.aval.dtype for atom, part in zip(equation.invars, parts, strict=True) if part != CONSTANT]
+    made = [variable.aval.dtype for variable in equation.outvars if hasattr(variable.aval, "dtype")]
+    sizes = [[kind.itemsize for kind in kinds if kind.kind == "f"] for kinds in (given, made)]
+    return bool(sizes[0] and sizes[1]) and min(sizes[1]) < max(sizes[0])
 
 
 def _scan(params: Any, parts: list[Degree]) -> list[Degree]:
@@ -137,7 +147,7 @@ def _one(name: str, params: Any, parts: list[Degree], equation: Any) -> Degree: 
         return summed(moved) if all(part == CONSTANT for part in where) else _any_function(parts)
     if name in ("mul", "dot_general", "conv_general_dilated"):
         return _product(*parts)
-    if name == "div":
+    if name == "div" and equation.outvars[0].aval.dtype.kind == "f":  # of whole numbers it rounds
         return parts[0] if parts[1] == CONSTANT else _product(parts[0], _any_function(parts[1:]))
     if name == "integer_pow" and params["y"] == 1:
         return parts[0]

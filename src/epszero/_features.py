@@ -60,6 +60,8 @@ def _divided(function: Callable[..., PyTree], x: PyTree, xi: PyTree) -> _Divided
     frontier, moved = _drawn_back(list(frontier), maker, pure)
     if not frontier or set(frontier) <= set(data):
         return None
+    if any(str(value.aval.dtype) != "float64" for value in frontier):  # whose mean would be rounded
+        return None
     kept = [equation for equation in equations if pure.intersection(equation.outvars)]
     fixed = [equation for equation in equations if not (with_x | pure).intersection(equation.outvars)]
     after = [equation for equation in equations if equation in moved or with_x.intersection(equation.outvars)]
@@ -105,7 +107,8 @@ def _drawn_back(frontier: list[Any], maker: dict[Any, Any], pure: set[Any]) -> t
             sources = list(dict.fromkeys(atom for atom in equation.invars if not is_literal(atom) and atom in pure))
             parts = [Degree(v=1) if not is_literal(atom) and atom in pure else Degree() for atom in equation.invars]
             new = [source for source in sources if source not in frontier]
-            if equation_degrees(equation, parts)[0].v <= 1 and sum(map(_size, new)) <= _size(value):
+            whole = all(source.aval.dtype == value.aval.dtype for source in sources)  # no rounding in between
+            if whole and equation_degrees(equation, parts)[0].v <= 1 and sum(map(_size, new)) <= _size(value):
                 frontier = [one for one in frontier if one is not value] + new
                 moved.append(equation)
                 changed = True

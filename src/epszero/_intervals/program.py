@@ -73,6 +73,8 @@ class Program:
             operands = [known[atom.place] if isinstance(atom, Slot) else atom for atom in step.operands]
             results = RULES[step.name](step.params, operands, continuous)
             for slot, result, aval in zip(step.outputs, results, step.avals, strict=True):
+                if continuous and aval.dtype.kind == "f" and aval.dtype.itemsize < 8:
+                    raise NoEnclosure(f"jumps where it is rounded to {aval.dtype}")
                 known[slot.place] = _in_precision(step.name, lifted(result), aval)
         return [known[atom.place] if isinstance(atom, Slot) else atom for atom in self.outputs]
 

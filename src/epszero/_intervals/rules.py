@@ -306,6 +306,7 @@ def _convert(params: Any, operands: list[Value], continuous: bool) -> list[Value
             raise NoEnclosure(f"convert_element_type of what may be too large for {new}")
         return [value]
     if new.kind == "f":
+        no_jump(value.lower == value.upper, continuous and new.itemsize < old.itemsize, "rounding")
         return [value]  # in a lower precision it is rounded where every result of that precision is
     raise NoEnclosure(f"convert_element_type from {old} to {new}")
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import numpy as np
 
-from epszero._checks import InputError, known_arguments, positive
+from epszero._checks import InputError, count, known_arguments, one_positive, refuse
 from epszero._types import PyTree
 from epszero.audit import noise
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
@@ -22,6 +23,7 @@ from epszero.constants import (
     Provenance,
     Structure,
     Witness,
+    base_oracle,
     domain_diameter,
     knowledge,
     sizes,
@@ -97,7 +99,7 @@ def audit(
     `method` and `x0` are looked at where they are given. `budget`: seconds for verified constants of nonlinear
     problems, and the more of them the tighter; `seed` is that of the search for contradictions.
     """
-    seconds = float(positive("budget", budget))
+    seconds, seed = one_positive("budget", budget), count("seed", seed)
     plan = Plan(problem, method, None, None, None)
     data = checked_samples(problem, samples)
     with jax.enable_x64(True):
@@ -106,6 +108,7 @@ def audit(
         point = x.x if isinstance(x, PrimalDual) else x
         values = values_of(data)
         row = None if values is None else first_rows(values)
+        _refuse_undefined(problem, point, row)
         facts = knowledge(problem, supports_of(problem, data), row, point)
         slopes = Slopes(facts, values, 0.35 * seconds, seed)
         sets = data if isinstance(data, list) else [] if data is None else [data]
@@ -147,6 +150,13 @@ def audit(
         len(sets[0]) if sets else None,
         order,
     )
+
+
+def _refuse_undefined(problem: Problem, x: PyTree, row: PyTree) -> None:
+    values = jax.tree.leaves(base_oracle(problem)(x, row))
+    if not all(np.isfinite(leaf).all() for leaf in values):
+        refuse(problem.uncertain_side, "is NaN or infinite at the start, for the first sample",
+               "Pass x0 where it is defined, or mend the function or the sample")  # fmt: skip
 
 
 def _symmetric(facts: Knowledge) -> bool | None:

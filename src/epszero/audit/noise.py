@@ -15,6 +15,7 @@ from epszero.samples import Samples
 from epszero.samples._samples import inside_support
 
 MANY = 500  # samples from which the shape of a law can be told
+LOOKED = 20  # entries of ξ, at most
 ALIKE = 0.05  # p-value above which samples are like those of a normal law
 
 
@@ -37,58 +38,59 @@ def bounded(
 
 
 def _unbounded(facts: Knowledge, samples: list[Samples], x: PyTree) -> Assumption:
-    """Where nothing bounds the noise: whether anything can."""
-    entry = _open_side(facts, x)
-    if entry is not None:
+    """Where nothing bounds the noise: whether anything can. Where O is affine in ξ, entries that move it have none."""
+    missing = "no support is known: Samples(values, support=…) or ez.declare(support=…)"
+    nothing = Assumption(Standing.OPEN, missing if None in facts.supports else "no bound over domain and support found")
+    moving = _moving(facts, x) if facts.structure.own_features and facts.structure.degree.v == 1 else []
+    if None not in facts.supports:
+        box, _ = support_box(facts.supports, facts.row)
+        moving = [entry for entry in moving if not (np.isfinite(box.lower[entry]) and np.isfinite(box.upper[entry]))]
+    if not moving:
+        return nothing
+    if None not in facts.supports:
+        entry = moving[0]
         values = np.concatenate([flat_rows(one)[: min(map(len, samples))] for one in samples], axis=1)[:, entry]
         far = int(np.argmax(np.abs(values)))
         said = f"the support is unbounded along entry {entry} of ξ, which moves O; sample {far} is at {values[far]:.4g}"
         return Assumption(Standing.VIOLATED, said, sample=far)
-    normal = [(place, one) for place, one in ((k, _normal(one)) for k, one in enumerate(samples)) if one is not None]
-    if normal and all(support is None for support in facts.supports):
-        entry, p, sample, far = normal[0][1]
-        said = (
-            f"no support is declared, and as far as {len(samples[0])} samples can tell ξ is normal, which has no bound "
-            f"(entry {entry}: p = {p:.2g}; sample {sample} is {far:.3g} standard deviations out). "
-            "If a bound is known: Samples(values, support=…)"
-        )
-        return Assumption(Standing.VIOLATED, said, sample=sample)
-    missing = "no support is known: Samples(values, support=…) or ez.declare(support=…)"
-    return Assumption(
-        Standing.OPEN, missing if None in facts.supports else "no bound over domain and support was found"
+    found = _normal(samples[0], moving) if len(samples) == 1 else None
+    if found is None:
+        return nothing
+    entry, p, sample, far = found
+    said = (
+        f"no support is declared, and as far as {len(samples[0])} samples can tell ξ is normal, which has no bound "
+        f"(entry {entry}: p = {p:.2g}; sample {sample} is {far:.3g} standard deviations out). "
+        "If a bound is known: Samples(values, support=…)"
     )
+    return Assumption(Standing.VIOLATED, said, sample=sample)
 
 
-def _open_side(facts: Knowledge, x: PyTree) -> int | None:
-    """An entry of ξ without bound that moves O; None where there is none, or supports are not known."""
-    if None in facts.supports:
-        return None
-    box, _ = support_box(facts.supports, facts.row)
+def _moving(facts: Knowledge, x: PyTree) -> list[int]:
+    """Entries of ξ that move O at x."""
     flat, unravel = ravel_pytree(facts.row)
     here = _value(facts, x, facts.row)
-    for entry in np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper))):
-        there = unravel(flat.at[entry].add(1.0 + abs(float(flat[entry]))))
-        if not np.array_equal(_value(facts, x, there), here):
-            return int(entry)
-    return None
+    moved = [unravel(flat.at[entry].add(1.0 + abs(float(flat[entry])))) for entry in range(min(len(flat), LOOKED))]
+    return [entry for entry, there in enumerate(moved) if not np.array_equal(_value(facts, x, there), here)]
 
 
 def _value(facts: Knowledge, x: PyTree, row: Any) -> FloatArray:
     return np.asarray(ravel_pytree(base_oracle(facts.problem)(x, row))[0])
 
 
-def _normal(samples: Samples) -> tuple[int, float, int, float] | None:
-    """(entry, p-value, sample farthest out, how far) where an entry of ξ cannot be told from a normal law."""
+def _normal(samples: Samples, entries: list[int]) -> tuple[int, float, int, float] | None:
+    """(entry, p-value, sample farthest out, how far) where one of these entries cannot be told from a normal law."""
     rows = flat_rows(samples)
     if len(rows) < MANY:
         return None
     spread = rows.std(axis=0)
-    for entry in np.flatnonzero(spread > 0)[:20]:
+    for entry in entries:
+        if not spread[entry] > 0:
+            continue
         scores = (rows[:, entry] - rows[:, entry].mean()) / spread[entry]
         p = float(kstest(scores[:: max(1, len(scores) // 5000)], "norm").pvalue)
         far = int(np.argmax(np.abs(scores)))
         if p > ALIKE and np.abs(scores[far]) > np.sqrt(np.log(len(scores))):
-            return int(entry), p, far, float(np.abs(scores[far]))
+            return entry, p, far, float(np.abs(scores[far]))
     return None
 
 
@@ -102,13 +104,17 @@ def support(facts: Knowledge) -> Assumption:
     if not facts.supports:
         return Assumption(Standing.HOLDS, "nothing is uncertain")
     if any(one is None for one in facts.supports):
+        if facts.problem.declared.support is not None:
+            return Assumption(Standing.VIOLATED, "samples lie outside the declared support")
         return Assumption(Standing.OPEN, "give it by Samples(values, support=…) or ez.declare(support=…)")
     return Assumption(Standing.DECLARED, ", ".join(dict.fromkeys(brief_support(one) for one in facts.supports)))
 
 
 def inside(facts: Knowledge, samples: list[Samples]) -> Assumption:
     """Whether every sample lies in its support."""
-    for place, (one, given) in enumerate(zip(samples, facts.supports, strict=True)):
+    declared = facts.problem.declared.support
+    for place, one in enumerate(samples):
+        given = declared if one.support is None else one.support
         if given is None:
             return Assumption(Standing.OPEN, "no support is known")
         outside = np.flatnonzero(~inside_support(given, one.values).astype(bool))

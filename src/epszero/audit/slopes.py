@@ -15,11 +15,12 @@ from jax.flatten_util import ravel_pytree
 from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
 from epszero.constants import Constant, Extremes, Knowledge, Linear, Provenance, Witness, base_oracle, between, extremes
-from epszero.constants.domains import tangent
+from epszero.constants.known import directions, restricted
 from epszero.oracles import OwnData
 
 MOST_WORK = 2e10  # multiplications for the eigenvalues of all samples' Jacobians; beyond it, some are looked at
 NEGATIVE = 1e-9  # relative: below this an eigenvalue is rounding
+FLAT = "exact, between points of the domain, which is flat"
 STRAY = 1e-6  # relative: by which a declared constant must be missed to be called violated
 
 
@@ -90,13 +91,11 @@ class Slopes:
         """Where a sample's oracle is seen not to be monotone."""
         facts = self.facts
         if facts.linear is not None:
-            if facts.linear.monotone:
-                return None
-            return _negative(between(facts.problem, facts.x, facts.linear.spectrum[1][:, :5].T, facts.row, None))
+            monotone = facts.linear.monotone or (self.on_domain is not None and self.on_domain.monotone)
+            lowest = facts.linear.spectrum[1][:, :5].T
+            return None if monotone else _negative(between(facts.problem, facts.x, lowest, facts.row, None))
         if self.spectra is not None:
             return self._of_a_sample(self.spectra)
-        if facts.aggregate is not None and facts.aggregate.mu_kappa[0] >= -NEGATIVE * facts.aggregate.mu_kappa[1]:
-            return None
         if self.proved is not None and self.proved.value >= -self._tolerance:
             return None
         seen = self.searched.slope
@@ -123,12 +122,12 @@ class Slopes:
         return share + (f"{spectra.total} samples in all; " if looked < spectra.total else "")
 
     @cached_property
-    def on_domain(self) -> bool:
-        """Whether a constant Jacobian is positive semidefinite between points of the domain."""
-        basis = tangent(self.facts.problem.strategies, self.facts.x)
-        if basis is None or self.facts.linear is None:
-            return False
-        return Linear(basis.T @ self.facts.linear.jacobian @ basis).monotone
+    def on_domain(self) -> Linear | None:
+        """A constant Jacobian between points of the domain, where that is flat."""
+        if self.facts.linear is None or self.facts.linear.mu > 0:
+            return None
+        basis = directions(self.facts.problem, self.facts.x)
+        return None if basis is None else restricted(self.facts.linear, basis)
 
     def monotone(self) -> Assumption:
         """⟨O(x, ξ) − O(y, ξ), x − y⟩ ≥ 0."""
@@ -136,8 +135,8 @@ class Slopes:
             return Assumption(Standing.VIOLATED, f"{self._count}the slope is {self.refuted}", self.refuted)
         if self.proved is not None and self.proved.value >= -self._tolerance:
             return Assumption(Standing.HOLDS, f"slope at least {max(self.proved.value, 0.0):.4g}: {self._how}")
-        if self.facts.linear is not None and self.on_domain:
-            return Assumption(Standing.HOLDS, "exact, between points of the domain, which is flat")
+        if self.on_domain is not None and self.on_domain.monotone:
+            return Assumption(Standing.HOLDS, FLAT)
         declared = self.facts.problem.declared
         if self.facts.gradient is not None or declared.monotone or declared.mu or declared.theta:
             word = "a convex loss" if self.facts.problem.is_gradient else "ez.declare"
@@ -149,10 +148,12 @@ class Slopes:
         mu = self.facts.mu(self.budget)
         if mu is not None:
             return self._strong(mu)
+        if self.on_domain is not None and self.on_domain.mu > 0:
+            return Assumption(Standing.HOLDS, f"μ = {self.on_domain.mu:.4g}: {FLAT}")
         if self.refuted is not None:
             return Assumption(Standing.VIOLATED, "not even monotone", self.refuted)
         if self.proved is not None and self.proved.provenance is Provenance.EXACT and self.facts.linear is not None:
-            return Assumption(Standing.VIOLATED, "the Jacobian's symmetric part is singular")
+            return Assumption(Standing.VIOLATED, "the least eigenvalue of the Jacobian's symmetric part is 0")
         return Assumption(Standing.UNREFUTED, f"no μ > 0 is proved{self._missing}{self._seen}")
 
     def _strong(self, mu: Constant) -> Assumption:
@@ -168,9 +169,16 @@ class Slopes:
 
     def cocoercive(self) -> Assumption:
         """⟨O(x, ξ) − O(y, ξ), x − y⟩ ≥ θ‖O(x, ξ) − O(y, ξ)‖², θ > 0."""
-        theta = self.facts.theta(self.budget)
+        linear = self.on_domain or self.facts.linear
+        if linear is not None and linear.kappa == 0:
+            return Assumption(Standing.HOLDS, "B is constant")
+        if self.on_domain is not None and self.on_domain.theta is not None:
+            return Assumption(Standing.HOLDS, f"θ = {self.on_domain.theta:.4g}: {FLAT}")
         if self.refuted is not None:
             return Assumption(Standing.VIOLATED, "not even monotone", self.refuted)
+        return self._cocoercive(self.facts.theta(self.budget))
+
+    def _cocoercive(self, theta: Constant | None) -> Assumption:
         if theta is not None and theta.provenance is Provenance.DECLARED and self.facts.linear is None:
             seen = self.searched.cocoercivity
             if seen.value < theta.value * (1 - STRAY):

@@ -17,6 +17,8 @@ from epszero.constants.domains import Box
 
 CLOSE = 0.01  # relative gap between bound and attained value at which to stop
 MOST_BOXES = 200_000
+HOPELESS = 0.25  # of the time, after which a bound that is still infinite is given up
+DEAR = 0.05  # of the time, that one look at which boxes miss the domain may take
 MANY = 64  # directions beyond which all are taken to matter alike
 
 Bound = Callable[[FloatArray, FloatArray], FloatArray]
@@ -47,13 +49,20 @@ def supremum(task: Task, budget: float) -> Supremum:
     lower, upper = task.box.lower[None], task.box.upper[None]
     bounds = _batched(task.above, lower, upper, task.batch)
     seen, looked = _at_middles(task, lower, upper), 1
-    if task.outside is not None:
-        _batched(task.outside, lower, upper, task.batch)  # compiled before the clock starts
+    outside = task.outside
+    if outside is not None:
+        _batched(outside, lower, upper, task.batch)  # compiled before the clock starts
+        before = perf_counter()
+        _batched(outside, lower, upper, task.batch)
+        if perf_counter() - before > DEAR * budget:  # projections by a solver
+            outside = None
     started = perf_counter()
     weights = _influence(task, lower[0], upper[0], float(bounds[0]), started + budget / 4)
     rounds = 0
     while len(bounds) and perf_counter() - started < budget and looked < MOST_BOXES:
         top = float(bounds.max())
+        if not np.isfinite(top) and perf_counter() - started > HOPELESS * budget:
+            break
         if top <= seen + CLOSE * max(abs(seen) if np.isfinite(seen) else 0.0, task.size) or not weights.any():
             break
         order = np.argsort(-bounds)
@@ -63,14 +72,18 @@ def supremum(task: Task, budget: float) -> Supremum:
             weights = np.maximum(0.5 * weights, _influence(task, lower[worst], upper[worst], top, started + budget))
         low, high = _halves(lower[chosen], upper[chosen], task.box, weights)
         parents = np.repeat(bounds[chosen], 2)
-        if task.outside is not None:
-            inside = _batched(task.outside, low, high, task.batch) == 0
+        if outside is not None:
+            inside = _batched(outside, low, high, task.batch) == 0
             low, high, parents = low[inside], high[inside], parents[inside]
         fresh = np.minimum(_batched(task.above, low, high, task.batch), parents)
         looked += len(fresh)
         if len(fresh):
             best = np.argsort(-fresh)[: max(1, task.batch // 4)]
-            seen = max(seen, _at_middles(task, low[best], high[best]))
+            seen = (
+                max(seen, _at_middles(task, low[best], high[best]))
+                if outside is not None or task.outside is None
+                else seen
+            )
         lower, upper = np.concatenate([lower[kept], low]), np.concatenate([upper[kept], high])
         bounds = np.concatenate([bounds[kept], fresh])
         rounds += 1

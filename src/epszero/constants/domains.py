@@ -13,7 +13,7 @@ from epszero.problems.backward import Backward, is_part
 from epszero.sets import Box as BoxSet
 from epszero.sets import Set
 
-ROOM = 1e-9  # relative: points count as inside a set by this much, so its box is made larger by as much
+ROOM = 1e-9  # relative to the width: what a support function may be off by
 
 
 class Box(NamedTuple):
@@ -43,8 +43,7 @@ def _sides(part: Any, x: Any) -> Box:
     lead, point = shape[: -part.rank], shape[-part.rank :]
     size = int(np.prod(point))
     if isinstance(part, BoxSet):
-        lower, upper = (np.broadcast_to(side, shape).ravel() for side in (part.lower, part.upper))
-        return _roomy(lower, upper)
+        return Box(*(np.broadcast_to(side, shape).ravel() for side in (part.lower, part.upper)))
     upper, lower = np.empty((*lead, size)), np.empty((*lead, size))
     for k in range(size):
         direction = np.zeros(size)
@@ -55,9 +54,11 @@ def _sides(part: Any, x: Any) -> Box:
 
 
 def _roomy(lower: FloatArray, upper: FloatArray) -> Box:
-    """A little larger."""
-    return Box(lower - ROOM * np.where(np.isfinite(lower), np.maximum(1.0, np.abs(lower)), 0.0),
-               upper + ROOM * np.where(np.isfinite(upper), np.maximum(1.0, np.abs(upper)), 0.0))  # fmt: skip
+    """A little larger, as support functions are rounded, and some are computed by solvers."""
+    with np.errstate(invalid="ignore"):
+        width = np.where(np.isfinite(lower) & np.isfinite(upper), upper - lower, 0.0)
+    room = [ROOM * width + 1e-14 * np.where(np.isfinite(side), np.abs(side), 0.0) for side in (lower, upper)]
+    return Box(lower - room[0], upper + room[1])
 
 
 def support_box(supports: list[Any], row: PyTree) -> tuple[Box, bool]:
@@ -71,10 +72,10 @@ def support_box(supports: list[Any], row: PyTree) -> tuple[Box, bool]:
 
 
 def _support(support: Any, size: int) -> Box:
+    if isinstance(support, BoxSet) and not support.batch_shape and support.point_shape in (None, (size,)):
+        return Box(*(np.broadcast_to(side, (size,)) for side in (support.lower, support.upper)))
     region = None if support is None else Region.of(support, size)
     if region is None or region.lower is None or region.upper is None:
-        if isinstance(support, BoxSet) and not support.batch_shape:  # open in some directions
-            return _roomy(*(np.broadcast_to(side, (size,)) for side in (support.lower, support.upper)))
         return Box(np.full(size, -np.inf), np.full(size, np.inf))
     return _roomy(region.lower, region.upper)
 
@@ -152,18 +153,23 @@ def tangent(strategies: Backward, x: PyTree) -> FloatArray | None:
     Directions across which the domain has no width are guessed from random points and proved by support functions.
     """
     flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
-    rng = np.random.default_rng(0)
-    spread = 10.0 * (1 + np.abs(flat))
-    points = nearest(strategies, x, flat + spread * rng.normal(size=(2 * len(flat) + 4, len(flat))))
+    box = domain_box(strategies, x)
+    with np.errstate(invalid="ignore"):
+        width = box.upper - box.lower
+    width = np.where(np.isfinite(width), width, 10.0 * (1 + np.abs(flat)))
+    thin = width <= 1e-12 * np.maximum(np.abs(flat), 1e-300)
+    unit = np.where(thin, 1.0, width)  # every direction in its own units
+    away = np.random.default_rng(0).normal(size=(2 * len(flat) + 4, len(flat)))
+    points = nearest(strategies, x, flat + 3.0 * width * away) / unit
     _, sizes, rows = np.linalg.svd(points - points.mean(axis=0))
     rank = int(np.sum(sizes > 1e-9 * max(sizes[0], 1e-300)))
-    across = rows[rank:]
+    across = rows[rank:] / unit
     if not len(across):
         return None
-    room = 1e-8 * (1 + np.abs(points).max())
-    if np.any(domain_support(strategies, x, across) + domain_support(strategies, x, -across) > room):
+    if np.any(domain_support(strategies, x, across) + domain_support(strategies, x, -across) > 1e-8):
         return None
-    return rows[:rank].T
+    _, _, rows = np.linalg.svd(across)
+    return rows[len(across) :].T
 
 
 def domain_support(strategies: Backward, x: PyTree, rows: FloatArray) -> FloatArray:

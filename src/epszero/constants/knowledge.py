@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
@@ -21,8 +20,7 @@ from epszero._types import FloatArray, PyTree
 from epszero.constants.aggregates import Aggregate, aggregate
 from epszero.constants.branching import Supremum
 from epszero.constants.domains import Box, domain_box, support_box
-from epszero.constants.interval_matrices import largest_norm, least_eigenvalue
-from epszero.constants.linear import DENSE, ROUNDING, Linear, base_oracle, linear_part
+from epszero.constants.linear import DENSE, Linear, base_oracle, linear_part
 from epszero.constants.provenance import Constant, Provenance, worst
 from epszero.constants.search import between
 from epszero.constants.sizes import additive_R, affine_M
@@ -33,10 +31,10 @@ from epszero.problems import Problem
 
 CORNERS = 12  # entries of ξ that move the Jacobian, up to which every corner of their box is tried
 WRITTEN = 4_000_000  # entries of the Jacobian's derivatives in ξ
+WORK = 2e9  # multiplications for the eigenvalues at all corners
 BUDGET = 2.0  # seconds for a verified constant, where nobody says otherwise
+ALMOST = 1e-10  # of κ: an eigenvalue this little below 0 is rounding
 ROOM = 1e-6  # a declared constant may exceed the exact one by this much, relatively
-
-_known: "WeakKeyDictionary[Problem, dict[Any, Knowledge]]" = WeakKeyDictionary()
 
 
 def knowledge(problem: Problem, supports: list[Any], row: PyTree, x: PyTree) -> "Knowledge":
@@ -44,10 +42,9 @@ def knowledge(problem: Problem, supports: list[Any], row: PyTree, x: PyTree) -> 
     leaves, structure = jax.tree.flatten((x, row))
     about = tuple(_mark(support) for support in supports)
     key = structure, tuple(np.shape(leaf) for leaf in leaves), about
-    known = _known.setdefault(problem, {})
-    if key not in known:
-        known[key] = Knowledge(problem, supports, row, x)
-    return known[key]
+    if key not in problem.derived:
+        problem.derived[key] = Knowledge(problem, supports, row, x)
+    return problem.derived[key]
 
 
 def _mark(support: Any) -> Any:
@@ -87,19 +84,34 @@ class Knowledge:
 
     @cached_property
     def over_corners(self) -> tuple[Constant, Constant] | None:
-        """−μ and κ where O is affine in x and its Jacobian is affine in ξ, over the support."""
+        """μ and κ where O is affine in x and its Jacobian is affine in ξ, over the support: at its corners."""
         structure = self.structure
         if not structure.affine or structure.constant_jacobian or structure.in_xi != AFFINE or structure.declared:
             return None
-        p, n = len(self.support.lower), self.structure.entries
-        if (p + 1) * n * n > WRITTEN:
+        if structure.entries**2 * len(self.support.lower) > WRITTEN:
             return None
-        return _over_corners(*self._slopes(), self.support, self._support_is_box)
+        moves = np.flatnonzero(self._moves())
+        lower, upper = self.support.lower[moves], self.support.upper[moves]
+        bounded = np.isfinite(lower).all() and np.isfinite(upper).all()
+        if not bounded or len(moves) > CORNERS or 2 ** len(moves) * structure.entries**3 > WORK:
+            return None
+        bits = np.arange(2 ** len(moves))[:, None] >> np.arange(len(moves)) & 1
+        corners = np.repeat(np.asarray(ravel_pytree(self.row)[0])[None], len(bits), axis=0)
+        corners[:, moves] = np.where(bits, upper, lower)
+        each = [Linear(J) for J in _jacobians(self.operator, corners)]
+        if not all(np.isfinite(linear.jacobian).all() for linear in each):
+            return None
+        exact = Provenance.EXACT if self._support_is_box else Provenance.VERIFIED
+        around = "" if self._support_is_box else "a box around "
+        said = f"eigenvalues at the {len(corners)} corners of {around}the support"
+        return (Constant(min(linear.mu for linear in each), exact, said),
+                Constant(max(linear.kappa for linear in each), exact, said))  # fmt: skip
 
-    def _slopes(self) -> tuple[FloatArray, FloatArray]:
-        """J at ξ = 0, and how it changes with each entry of ξ."""
-        at = _jacobians(self.operator, np.vstack([np.zeros(len(self.support.lower)), np.eye(len(self.support.lower))]))
-        return at[0], at[1:] - at[0]
+    def _moves(self) -> Any:
+        """Which entries of ξ move the Jacobian, which is affine in them."""
+        flat, start = np.asarray(ravel_pytree(self.row)[0]), np.zeros(self.structure.entries)
+        slopes = jax.jit(jax.jacfwd(lambda xi: jax.jacfwd(self.operator)(start, xi)))(flat)
+        return np.abs(np.asarray(slopes)).max(axis=(0, 1)) > 0
 
     # -- boxes --------------------------------------------------------------------------------------------------------
 
@@ -220,7 +232,7 @@ class Knowledge:
         if self.linear is not None:
             return Provenance.EXACT if self.linear.symmetric and self.linear.monotone else None
         if self.aggregate is not None:
-            convex = self.aggregate.symmetric and self.aggregate.mu_kappa[0] >= -ROUNDING * self.aggregate.mu_kappa[1]
+            convex = self.aggregate.symmetric and self.aggregate.mu_kappa[0] >= -ALMOST * self.aggregate.mu_kappa[1]
             return Provenance.EXACT if convex else None
         return Provenance.DECLARED if self.problem.is_gradient or self.problem.declared.gradient else None
 
@@ -295,29 +307,3 @@ def _jacobians(operator: Operator, samples: FloatArray) -> FloatArray:
     start = np.zeros(operator.entries)
     each = jax.jit(lambda samples: jax.lax.map(lambda xi: jax.jacfwd(operator)(start, xi), samples))
     return np.asarray(each(samples))
-
-
-def _over_corners(J: FloatArray, slopes: FloatArray, support: Box, is_box: bool) -> tuple[Constant, Constant] | None:
-    """(μ, κ) of J + Σ ξ_k slopes_k over the box."""
-    moves = np.flatnonzero(np.abs(slopes).max(axis=(1, 2)) > 0)
-    lower, upper = support.lower[moves], support.upper[moves]
-    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-        return None
-    slopes, n = slopes[moves], len(J)
-    if len(moves) <= CORNERS and 2 ** len(moves) * n**3 <= 2e9:
-        bits = np.arange(2 ** len(moves))[:, None] >> np.arange(len(moves)) & 1
-        corners = np.where(bits, upper, lower)
-        least, largest = np.inf, 0.0
-        for corner in corners:
-            linear = Linear(J + np.tensordot(corner, slopes, axes=1))
-            least, largest = min(least, linear.mu), max(largest, linear.kappa)
-        how, said = (Provenance.EXACT, "corners") if is_box else (Provenance.VERIFIED, "corners of a box around")
-        evidence = f"eigenvalues at the {len(corners)} {said} of the support"
-        return Constant(least, how, evidence), Constant(largest, how, evidence)
-    middle, reach = (lower + upper) / 2, (upper - lower) / 2
-    centre, radius = J + np.tensordot(middle, slopes, axes=1), np.tensordot(reach, np.abs(slopes), axes=1)
-    radius = radius + 1e-12 * (np.abs(centre) + radius)
-    evidence = "eigenvalues of the interval matrix that the support gives"
-    low, high = centre - radius, centre + radius
-    return (Constant(float(least_eigenvalue(low[None], high[None])[0]), Provenance.VERIFIED, evidence),
-            Constant(float(largest_norm(low[None], high[None])[0]), Provenance.VERIFIED, evidence))  # fmt: skip

@@ -12,16 +12,19 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from epszero._types import PyTree
+from epszero._types import FloatArray, PyTree
 from epszero.constants.domains import tangent
 from epszero.constants.knowledge import Knowledge, knowledge
+from epszero.constants.large import LARGEST, jacobian, mu_kappa
 from epszero.constants.linear import DENSE, Linear, first_rows
 from epszero.constants.provenance import Provenance
+from epszero.constants.search import between
 from epszero.oracles import Average, CoupledMean, OwnData
 from epszero.problems import Problem
 from epszero.sets import Box
 
 SUBNORMAL = 1e-300
+MANY = 400  # entries of x beyond which a monotone B is not asked whether it is more on a flat domain
 ALMOST = 1e-9  # of κ: a slope this little below 0 is rounding
 
 
@@ -39,6 +42,7 @@ class Known:
     why: str = ""  # where it is not known to be monotone: why
     vouched: bool = False  # the numbers are the user's word: what they forbid is refused
     fixed: bool = False  # the same for every data set
+    flat: bool = False  # true between points of the domain, not in all directions
 
     @property
     def cocoercive(self) -> bool:
@@ -64,23 +68,70 @@ def known_of(problem: Problem, B: Average, data: PyTree, x: PyTree, supports: li
     said = declared_only(problem)
     row = None if data is None else first_rows(data)
     facts = knowledge(problem, supports, row, x)
+    base = B.base if isinstance(B, CoupledMean) else B
     if facts.structure.affine and facts.structure.entries <= DENSE:
-        linear = facts.linear or _linear_of(B.base if isinstance(B, CoupledMean) else B, x)
-        if not linear.monotone and problem.coupling is None and (basis := tangent(problem.strategies, x)) is not None:
-            on_domain = _exact(Linear(basis.T @ linear.jacobian @ basis))
-            if on_domain.cocoercive:
-                return replace(on_domain, fixed=facts.linear is not None)
-        return replace(_exact(linear), fixed=facts.linear is not None)
+        linear = facts.linear or _linear_of(base, x)
+        return said if linear is None else replace(_affine(problem, linear, x), fixed=facts.linear is not None)
     if facts.aggregate is not None:
-        mu, kappa = facts.aggregate.mu_kappa
-        gradient = facts.gradient is not None
-        word = Provenance.EXACT if mu >= -ALMOST * kappa else Provenance.VIOLATED
-        return Known(mu if mu > 0 else None, kappa, None, gradient, None, word, _because(mu, kappa),
-                     f"the least eigenvalue of its symmetric Jacobian is {mu:.4g}", fixed=True)  # fmt: skip
+        return _aggregate(problem, facts, said)
+    if facts.structure.affine and facts.structure.entries <= LARGEST:
+        return _large(base, x, said)
     if said.monotone is not None or budget <= 0:
         return said
-    return _verified(facts if facts.support.bounded or not facts.structure.degree.mixed else
-                     knowledge(problem, _hulls(data), row, x), said, budget)  # fmt: skip
+    seen = Knowledge(problem, _hulls(data), row, x) if facts.structure.degree.mixed else facts
+    return _verified(seen, said, budget)
+
+
+def _affine(problem: Problem, linear: Linear, x: PyTree) -> Known:
+    """All there is to know; between points of the domain only, where it is flat and that makes a difference."""
+    if linear.mu > 0 or problem.coupling is not None or (linear.monotone and len(linear.jacobian) > MANY):
+        return _exact(linear)
+    basis = directions(problem, x)
+    if basis is None:
+        return _exact(linear)
+    if not basis.shape[1]:
+        return Known(gradient=True, monotone=Provenance.EXACT, because="a domain of one point", flat=True)
+    found = _exact(restricted(linear, basis))
+    return replace(found, flat=True, because=f"{found.because} between points of the domain")
+
+
+def restricted(linear: Linear, basis: FloatArray) -> Linear:
+    """J between points whose differences the columns of `basis` span."""
+    return Linear(basis.T @ linear.jacobian @ basis, 1e-14 * linear.kappa * math.sqrt(len(basis)))
+
+
+def directions(problem: Problem, x: PyTree) -> FloatArray | None:
+    """Between points of the domain, as a basis; None where they are all. Worked out once."""
+    key = "directions", tuple(np.shape(leaf) for leaf in jax.tree.leaves(x))
+    if key not in problem.derived:
+        problem.derived[key] = tangent(problem.strategies, x)
+    return problem.derived[key]
+
+
+def _aggregate(problem: Problem, facts: Knowledge, said: Known) -> Known:
+    assert facts.aggregate is not None
+    mu, kappa = facts.aggregate.mu_kappa
+    because, why = _because(mu, kappa), f"the least eigenvalue of its symmetric Jacobian is {mu:.4g}"
+    if mu >= -ALMOST * kappa:
+        gradient = facts.gradient is not None
+        return Known(mu if mu > 0 else None, kappa, None, gradient, None, Provenance.EXACT, because, fixed=True)
+    away = np.random.default_rng(0).normal(size=(8, facts.structure.entries))
+    seen = between(problem, facts.x, away, facts.row, None)
+    refuted = seen is not None and seen.value < 0
+    return replace(said, monotone=Provenance.VIOLATED if refuted else said.monotone,
+                   why=why if refuted else f"{why}; between points of the domain it may be none below 0")  # fmt: skip
+
+
+def _large(B: Average, x: PyTree, said: Known) -> Known:
+    J = jacobian(B, x)
+    if not np.isfinite(J).all():
+        return said
+    mu, kappa = mu_kappa(J)
+    symmetric = bool(np.abs(J - J.T).max() <= 1e-12 * np.abs(J).max())
+    if mu < 0:
+        return replace(said, why="that its Jacobian is positive semidefinite could not be shown")
+    return Known(mu if mu > 0 else None, kappa, None, symmetric, None, Provenance.EXACT,
+                 f"the constants mu ≥ {mu:.4g}, kappa ≤ {kappa:.4g}")  # fmt: skip
 
 
 def _exact(linear: Linear) -> Known:
@@ -95,12 +146,13 @@ def _exact(linear: Linear) -> Known:
 
 
 def _because(mu: float, kappa: float) -> str:
-    return f"the exact constants mu = {max(mu, 0.0):.4g}, kappa = {kappa:.4g}"
+    return f"the exact constants mu = {mu if abs(mu) > ALMOST * kappa else 0.0:.4g}, kappa = {kappa:.4g}"
 
 
-def _linear_of(B: Average, x: PyTree) -> Linear:
+def _linear_of(B: Average, x: PyTree) -> Linear | None:
     """The Jacobian of B̂ itself, where every O(·, ξ) is affine."""
-    return Linear(np.asarray(_jacobian(B, x)))
+    J = np.asarray(_jacobian(B, x))
+    return Linear(J) if np.isfinite(J).all() else None
 
 
 @jax.jit

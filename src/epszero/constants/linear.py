@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.linalg import eigh
@@ -23,7 +24,7 @@ from epszero.oracles import Collapsed, Coupled, Oracle, OwnData
 from epszero.problems import Problem
 
 DENSE = 1500  # entries of a point up to which its Jacobian is written down
-ROUNDING = 1e-10  # relative: eigenvalues are moved by this much to the safe side
+ROUNDING = 32 * float(np.finfo(np.float64).eps)  # times n and the norm: what eigenvalues are moved to the safe side by
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,22 @@ class Linear:
     """The constant Jacobian J of B on the strategies."""
 
     jacobian: FloatArray
+    noise: float = 0.0  # what J itself may be off by, in norm
 
     @cached_property
     def spectrum(self) -> tuple[FloatArray, FloatArray]:
         """Eigenvalues of the symmetric part of J, in increasing order, and its eigenvectors as columns."""
         values, vectors = np.linalg.eigh((self.jacobian + self.jacobian.T) / 2)
-        return values - ROUNDING * np.abs(values).max(initial=0.0), vectors
+        return values - self._room, vectors
+
+    @property
+    def _rounding(self) -> float:
+        return ROUNDING * max(len(self.jacobian), 4)
+
+    @cached_property
+    def _room(self) -> float:
+        """What eigenvalues of the symmetric part may be off by."""
+        return self._rounding * float(np.linalg.norm(self.jacobian)) + self.noise
 
     @cached_property
     def multipliers(self) -> tuple[FloatArray, FloatArray]:
@@ -53,12 +64,12 @@ class Linear:
     @property
     def mu(self) -> float:
         """The least eigenvalue of the symmetric part, rounded down; where it is not positive, B is not strongly so."""
-        return float(self.spectrum[0][0])
+        return float(self.spectrum[0][0]) if len(self.jacobian) else math.inf
 
     @property
     def monotone(self) -> bool:
         """Whether no eigenvalue of the symmetric part is negative, beyond rounding."""
-        return self.mu >= -2 * ROUNDING * float(np.abs(self.spectrum[0]).max(initial=0.0))
+        return self.mu >= -2 * self._room
 
     def cocoercive(self, theta: float) -> bool:
         """Whether ⟨Jv, v⟩ ≥ θ‖Jv‖² for all v, beyond rounding."""
@@ -69,7 +80,7 @@ class Linear:
     @cached_property
     def kappa(self) -> float:
         """‖J‖, rounded up."""
-        return float(np.linalg.norm(self.jacobian, 2)) * (1 + ROUNDING)
+        return float(np.linalg.norm(self.jacobian, 2)) * (1 + self._rounding) if len(self.jacobian) else 0.0
 
     @cached_property
     def theta(self) -> float | None:
@@ -107,7 +118,7 @@ class Linear:
             rate, bounds=(self.mu / self.kappa**2, 2 / self.kappa), method="bounded",
             options={"xatol": 1e-3 * self.mu / self.kappa**2},
         )  # fmt: skip
-        q = math.sqrt(max(rate(float(found.x)), 0.0)) * (1 + ROUNDING)
+        q = math.sqrt(max(rate(float(found.x)), 0.0)) * (1 + self._rounding)
         return (float(found.x), q) if q < 1 else None
 
     @cached_property
@@ -138,7 +149,7 @@ def first_rows(data: PyTree) -> PyTree:
     """The first sample, of each data set where agents have their own."""
     if isinstance(data, OwnData):
         return OwnData(first_rows(own) for own in data)
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], data)
+    return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[0]), data)  # users index it with traced numbers
 
 
 def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
@@ -150,7 +161,8 @@ def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
     if degree.u > 1 or degree.mixed:
         return None
     jacobian = jax.jit(jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
-    return Linear(np.asarray(jacobian))
+    jacobian = np.asarray(jacobian)
+    return Linear(jacobian) if np.isfinite(jacobian).all() else None
 
 
 def affine_in_features(collapsed: Collapsed, x: PyTree) -> bool:

@@ -41,7 +41,8 @@ def noise_map(collapsed: Collapsed, point: PyTree, affine: bool) -> tuple[FloatA
         return None, Gram(np.asarray(_gram(average, tangents, point)))
     columns = to_numpy(_columns(average, tangents, point) if affine else _differences(average, tangents, point))
     C = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(columns)], axis=1).T
-    return C, Gram(C.T @ C)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return C, Gram(C.T @ C)
 
 
 def _tangents(collapsed: Collapsed, sizes: tuple[int, ...]) -> tuple[Average, Average]:

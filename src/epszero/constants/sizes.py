@@ -12,12 +12,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero.constants.domains import Box, domain_support
-from epszero.constants.gram import largest_on_box
+from epszero.constants.gram import Gram, largest_on_box
 from epszero.constants.linear import affine_in_features, base_oracle
 from epszero.constants.noise_map import TooLarge, noise_map
 from epszero.constants.provenance import Constant, Provenance
 from epszero.constants.region import Region, features_region
 from epszero.oracles import Collapsed, OwnData
+from epszero.sets import Box as BoxSet
 
 if TYPE_CHECKING:
     from epszero.constants.knowledge import Knowledge
@@ -51,12 +52,19 @@ def additive_R(facts: "Knowledge") -> Constant | None:
         return None
     collapsed, box = found
     try:
-        _, gram = noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
+        C, gram = noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
     except TooLarge:
         return None
-    width = box.upper - box.lower
-    return Constant(largest_on_box(gram, width) if len(width) else 0.0, Provenance.EXACT,
-                    "additive noise, at the corners of the support")  # fmt: skip
+    width, size = box.upper - box.lower, 1.0
+    if C is not None and C.any():  # in units in which squares neither overflow nor vanish
+        size = float(np.abs(C).max())
+        gram = Gram((C / size).T @ (C / size))
+    largest = size * largest_on_box(gram, width) * ROUND if len(width) else 0.0
+    if not np.isfinite(largest):
+        return None
+    boxes = all(isinstance(support, BoxSet) for support in facts.supports) and collapsed.own
+    how, where = (Provenance.EXACT, "the support") if boxes else (Provenance.VERIFIED, "a box around the support")
+    return Constant(largest, how, f"additive noise, at the corners of {where}")
 
 
 def affine_M(facts: "Knowledge") -> Constant | None:
@@ -77,6 +85,9 @@ def affine_M(facts: "Knowledge") -> Constant | None:
     there = collapsed.at(list(np.split(middle, ends)) if collapsed.features else [])(facts.x)
     offset = np.asarray(ravel_pytree(there)[0]) - linear.jacobian @ point
     reach = np.abs(C) @ ((box.upper - box.lower) / 2) if len(middle) else np.zeros(len(point))
+    far = np.maximum(np.abs(facts.domain.lower), np.abs(facts.domain.upper))
+    rounding = 1e-14 * np.sqrt(len(point)) * (np.abs(linear.jacobian) @ np.where(np.isfinite(far), far, 0.0))
+    reach = reach + rounding + 1e-14 * np.abs(linear.jacobian) @ np.abs(point)
     high = domain_support(facts.problem.strategies, facts.x, linear.jacobian) + offset + reach
     low = -domain_support(facts.problem.strategies, facts.x, -linear.jacobian) + offset - reach
     largest = float(np.linalg.norm(np.maximum(np.abs(high), np.abs(low)))) * ROUND

@@ -9,7 +9,7 @@ Enclosures are rounded outward (_intervals.py), eigenvalues to the safe side (in
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,7 +110,20 @@ class Operator:
         return self.refined(_size, without_custom_rules(self), self.entries, budget)
 
     def largest_difference(self, budget: float) -> Supremum:
-        """R = sup ‖O(x, ξ) − O(x, ξ′)‖, at most."""
+        """R = sup ‖O(x, ξ) − O(x, ξ′)‖, at most: by slopes in ξ, and by enclosing the difference itself."""
+        slopes, pairs = self._by_slopes(budget / 2), self._by_pairs(budget / 2)
+        return min(slopes, pairs, key=lambda found: found.at_most)
+
+    def _by_pairs(self, budget: float) -> Supremum:
+        plain, size = without_custom_rules(self), len(self.support.lower)
+        twice = replace(self, support=Box(np.tile(self.support.lower, 2), np.tile(self.support.upper, 2)))
+
+        def difference(x: Any, both: Any) -> Any:
+            return plain(x, both[:size]) - plain(x, both[size:])
+
+        return twice.refined(_size, difference, self.entries, budget)
+
+    def _by_slopes(self, budget: float) -> Supremum:
         plain, width = without_custom_rules(self), self.support.upper - self.support.lower
 
         def pulled(x: Array, xi: Array) -> Array:

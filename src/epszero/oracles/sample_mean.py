@@ -39,7 +39,7 @@ class SampleMean(Average):
         def total(start: Any, size: int) -> PyTree:
             rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, size), self.data)
             values = jax.vmap(self.function, in_axes=(None, 0))(x, rows)
-            return jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), values)
+            return jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0, dtype=jnp.promote_types(leaf.dtype, float)), values)
 
         sums = total(0, self.chunk)
         if whole > 1:

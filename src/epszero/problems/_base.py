@@ -46,6 +46,7 @@ class Problem:
         self.oracle = oracle if coupling is None else Coupled(oracle, coupling)
         self.declared = declared or Declared()
         self.picture = picture
+        self.derived: dict[Any, Any] = {}  # what was found out about it, to be looked up again
         self.unit_steps: PyTree = None  # of each agent relative to the others, where their units differ much
 
     def __repr__(self) -> str:

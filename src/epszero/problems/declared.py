@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from epszero._checks import known_arguments, positive, refuse
+from epszero._checks import known_arguments, one_positive, refuse
 from epszero.sets import Set
 
 
@@ -45,10 +45,8 @@ def declare(  # noqa: PLR0913  (each is one thing to say)
         if not isinstance(word, bool):
             refuse(name, f"must be True or False, but it is {word!r}", "Leave it out where you do not vouch for it")
     given = {"mu": mu, "kappa": kappa, "theta": theta}
-    values = {name: float(positive(name, value)) for name, value in given.items() if value is not None}
-    sizes = {
-        name: float(positive(name, value, strict=False)) for name, value in (("M", M), ("R", R)) if value is not None
-    }
+    values = {name: one_positive(name, value) for name, value in given.items() if value is not None}
+    sizes = {name: one_positive(name, value, strict=False) for name, value in (("M", M), ("R", R)) if value is not None}
     m, k, t = values.get("mu"), values.get("kappa"), values.get("theta")
     if m is not None and k is not None and m > k:
         refuse(

@@ -5,7 +5,13 @@ from typing import NamedTuple
 from epszero._checks import refuse
 from epszero._types import PyTree
 from epszero.constants import Known, Provenance, lipschitz_range, step_range
-from epszero.methods import ForwardBackward, ForwardBackwardForward, Method, PreconditionedForwardBackward
+from epszero.methods import (
+    Extragradient,
+    ForwardBackward,
+    ForwardBackwardForward,
+    Method,
+    PreconditionedForwardBackward,
+)
 from epszero.problems import Problem
 
 
@@ -31,12 +37,14 @@ def chosen(problem: Problem, known: Known, x: PyTree) -> Choice:
     tseng, convex = ForwardBackwardForward(), problem.coupling is not None and not problem.coupling.affine
     exact = known.monotone is Provenance.EXACT
     merely = (exact or known.kappa is not None) and not known.cocoercive
+    if merely and known.flat:  # the other method leaves the domain
+        return Choice(Extragradient(), None, doubts, no)
     if convex or merely:
         return Choice(tseng, None, doubts, no)
     if problem.coupling is not None:
         return Choice(PreconditionedForwardBackward(), tseng, doubts, no)
     one, two = step_range(known), lipschitz_range(known, None, x)
-    if one is not None and two is not None and two.rate < one.rate**2 and problem.unit_steps is None:
+    if one is not None and two is not None and two.rate < one.rate**2 and problem.unit_steps is None and not known.flat:
         return Choice(tseng, None, doubts, no)
     return Choice(ForwardBackward(), tseng, doubts, no)
 

@@ -15,6 +15,7 @@ from epszero._types import Array, PyTree
 from epszero.oracles import Average, Oracle, OwnData, PrimalDual
 from epszero.problems import Problem
 from epszero.samples import Samples
+from epszero.samples._samples import inside_support
 
 MOST_GUESSED = 64  # dimensions tried when neither the set nor x0 says how long x is
 
@@ -46,9 +47,20 @@ def values_of(samples: Samples | list[Samples] | None) -> PyTree:
 
 
 def supports_of(problem: Problem, samples: Samples | list[Samples] | None) -> list[Any]:
-    """The support of each data set, the declared one where it comes without."""
+    """The support of each data set; where it comes without, the declared one, unless samples lie outside."""
     sets = samples if isinstance(samples, list) else [] if samples is None else [samples]
-    return [problem.declared.support if one.support is None else one.support for one in sets]
+    return [_declared_support(problem, one) if one.support is None else one.support for one in sets]
+
+
+def _declared_support(problem: Problem, samples: Samples) -> Any:
+    support = problem.declared.support
+    if support is None:
+        return None
+    try:
+        held = inside_support(support, samples.values)
+    except (InputError, ValueError, TypeError) as error:
+        raise InputError(f"support: the declared one does not fit the samples. {error}") from error
+    return support if np.shape(held) == (len(samples),) and np.all(held) else None
 
 
 def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0: Any) -> tuple[PyTree, list[str]]:
