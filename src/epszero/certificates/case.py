@@ -220,10 +220,16 @@ class Case:
         found = self.knowledge.theta()
         return self._held_against(found, "cocoercivity", lambda seen, word: seen < word)
 
+    def _over_support(self, found: Constant | None) -> Constant | None:
+        """A constant that was derived over the support of ξ leans on whoever gave that."""
+        if found is None or not self.knowledge.structure.degree.mixed or found.provenance is Provenance.VIOLATED:
+            return found
+        return Constant(found.value, Provenance.DECLARED, f"{found.provenance} over the declared support")
+
     def _held_against(self, found: Constant | None, of: str, worse: Callable[[float, float], bool]) -> Constant | None:
         """A declared constant is violated where random pairs of points, at some of the samples, say so."""
         if found is None or found.provenance is not Provenance.DECLARED:
-            return found
+            return self._over_support(found)
         known = _maps.setdefault(self.problem, {})
         data = self.data(self.samples)
         key = "pairs", shape_of(self.x), shape_of(data)

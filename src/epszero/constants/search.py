@@ -105,7 +105,7 @@ def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0, steps: in
 def sizes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0) -> tuple[Witness, Witness]:
     """The largest ‖O(x, ξ)‖ and the largest ‖O(x, ξ) − O(x, ξ′)‖ at random points, over some of the samples."""
     starts, _, _ = _starts(problem, data, x, seed)
-    picked = _picked(data, SAMPLES)
+    picked = _picked(data, int(np.clip(NUMBERS // starts.shape[-1], 4, SAMPLES)))
     points = starts.reshape(-1, starts.shape[-1])
     rows = np.zeros(1) if data is None else _rows(data, picked)
     size, apart = to_numpy(_sizes(base_oracle(problem), x, rows, points))

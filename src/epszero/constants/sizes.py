@@ -90,7 +90,8 @@ def affine_M(facts: "Knowledge") -> Constant | None:
     reach = reach + rounding + 1e-14 * np.abs(linear.jacobian) @ np.abs(point)
     high = domain_support(facts.problem.strategies, facts.x, linear.jacobian) + offset + reach
     low = -domain_support(facts.problem.strategies, facts.x, -linear.jacobian) + offset - reach
-    largest = float(np.linalg.norm(np.maximum(np.abs(high), np.abs(low)))) * ROUND
+    with np.errstate(over="ignore"):
+        largest = float(np.linalg.norm(np.maximum(np.abs(high), np.abs(low)))) * ROUND
     if not np.isfinite(largest):
         return None
     return Constant(largest, Provenance.EXACT, "at most, entry by entry, by support functions of domain and noise")
