@@ -208,7 +208,7 @@ sums = st.tuples(st.just(0), products, trees)
 
 
 @given(tree=trees | products | sums, seed=st.integers(0, 10**6))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_whatever_is_recovered_is_right(tree, seed):
     f = function(tree)
     x, xis = samples(seed)

@@ -162,3 +162,14 @@ def test_what_was_found_out_about_a_problem_goes_with_it():
     del problem
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.long
+def test_many_agents_on_flat_sets_are_monotone_where_they_can_move():
+    game = ez.AggregativeGame(
+        lambda x, mean, p, q: -2 * x.sum() * mean.sum() + 0.5 * q * x @ x + p @ x, np.ones(200), S.Simplex(dim=8)
+    )
+    data = ez.Samples(np.random.default_rng(0).uniform(-0.1, 0.1, (30, 8)))
+    solution = ez.solve(game, data)
+    assert "between points of the domain" in solution.method.description
+    assert solution.check_equilibrium().largest < 1e-7

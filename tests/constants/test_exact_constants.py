@@ -298,14 +298,15 @@ def test_aggregative_games_written_down(kind):
         assert rough <= facts.M().value <= np.sqrt(N * n) * (2 * np.linalg.norm(J, 2) * np.sqrt(N * n) + R)
 
 
+@pytest.mark.parametrize("TRIALS", [4, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_aggregative_games_through_their_structure(kind, monkeypatch):
+def test_aggregative_games_through_their_structure(kind, TRIALS, monkeypatch):
     """The same with no matrix over all agents: 400 games."""
     for name in ("knowledge", "linear"):
         monkeypatch.setattr(import_module(f"epszero.constants.{name}"), "DENSE", 0)
     rng = np.random.default_rng(80 + KINDS.index(kind))
     for N, n in ((2, 1), (5, 2), (7, 3), (12, 4)):
-        for _ in range(20):
+        for _ in range(TRIALS):
             facts, J, _ = facts_of(rng, kind, N, n)
             assert facts.linear is None
             assert facts.aggregate is not None

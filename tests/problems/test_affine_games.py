@@ -122,7 +122,7 @@ def reference(M, q, A, b, E, e, solver=interior_point):
     return x, z, unique
 
 
-@pytest.mark.parametrize("TRIALS", [40, pytest.param(110, marks=pytest.mark.long)])
+@pytest.mark.parametrize("TRIALS", [16, pytest.param(110, marks=pytest.mark.long)])
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
 def test_random_affine_games_agree_with_their_kkt_system(shared, TRIALS):
     """Half of them rotate (by interior point), half have a potential (a quadratic programme by Clarabel)."""
@@ -174,10 +174,11 @@ def random_cars(rng):
     return {"H": H + lift * np.eye(HOURS), "C": C, "q": rng.normal(size=(CARS, HOURS))}, M + lift * np.eye(M.shape[0])
 
 
+@pytest.mark.parametrize("TRIALS", [2, pytest.param(10, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-def test_random_games_of_agents_alike_with_sets_of_their_own(sparse):
+def test_random_games_of_agents_alike_with_sets_of_their_own(sparse, TRIALS):
     rng = np.random.default_rng(11 + sparse)
-    for _ in range(10):
+    for _ in range(TRIALS):
         cars, M = random_cars(rng)
         need, cap = rng.uniform(0.5, 1.5, CARS), rng.uniform(0.8, 1.2, (CARS, HOURS))
         G = rng.normal(size=(3, CARS * HOURS))

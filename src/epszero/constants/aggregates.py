@@ -55,6 +55,13 @@ class Aggregate:
             bool(np.abs(blocks - blocks.swapaxes(1, 2)).max() <= room) for blocks in (self.own, self.average)
         )
 
+    def restricted(self, basis: FloatArray) -> "Aggregate":
+        """Between strategies whose differences the columns of `basis` span, the same for every agent."""
+        eye = np.eye(len(basis))
+        blocks = [part[:, :, None] * eye if self.diagonal else part for part in (self.own, self.average)]
+        own, average = (np.einsum("ni,knm,mj->kij", basis, part, basis, optimize=True) for part in blocks)
+        return Aggregate(own, average)
+
 
 def aggregate(oracle: Agents, x: PyTree, row: PyTree) -> Aggregate | None:
     """D and E, where they are proved to depend on nothing but the parameters; None where not, or where too many."""

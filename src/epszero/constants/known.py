@@ -13,7 +13,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._types import FloatArray, PyTree
-from epszero.constants.domains import tangent
+from epszero.constants.aggregates import WRITTEN
+from epszero.constants.domains import domain_support, tangent
 from epszero.constants.knowledge import Knowledge, knowledge
 from epszero.constants.large import LARGEST, jacobian, mu_kappa
 from epszero.constants.linear import DENSE, Linear, first_rows
@@ -21,6 +22,8 @@ from epszero.constants.provenance import Provenance
 from epszero.constants.search import between
 from epszero.oracles import Average, CoupledMean, OwnData
 from epszero.problems import Problem
+from epszero.problems._viewing import view_of
+from epszero.problems._views import flat_of, shaped_like
 from epszero.sets import Box
 
 SUBNORMAL = 1e-300
@@ -78,7 +81,8 @@ def known_of(problem: Problem, B: Average, data: PyTree, x: PyTree, supports: li
         return _large(base, x, said)
     if said.monotone is not None or budget <= 0:
         return said
-    seen = Knowledge(problem, _hulls(data), row, x) if facts.structure.degree.mixed else facts
+    narrow = facts.structure.degree.mixed and not facts.support.bounded  # then the samples themselves say where ξ is
+    seen = Knowledge(problem, _hulls(data), row, x) if narrow else facts
     return _verified(seen, said, budget)
 
 
@@ -92,6 +96,8 @@ def _affine(problem: Problem, linear: Linear, x: PyTree) -> Known:
     if not basis.shape[1]:
         return Known(gradient=True, monotone=Provenance.EXACT, because="a domain of one point", flat=True)
     found = _exact(restricted(linear, basis))
+    if linear.monotone and not found.cocoercive:  # then it says no more
+        return _exact(linear)
     return replace(found, flat=True, because=f"{found.because} between points of the domain")
 
 
@@ -115,11 +121,36 @@ def _aggregate(problem: Problem, facts: Knowledge, said: Known) -> Known:
     if mu >= -ALMOST * kappa:
         gradient = facts.gradient is not None
         return Known(mu if mu > 0 else None, kappa, None, gradient, None, Provenance.EXACT, because, fixed=True)
+    flat = _flat_aggregate(problem, facts)
+    if flat is not None:
+        return flat
     away = np.random.default_rng(0).normal(size=(8, facts.structure.entries))
     seen = between(problem, facts.x, away, facts.row, None)
     refuted = seen is not None and seen.value < 0
     return replace(said, monotone=Provenance.VIOLATED if refuted else said.monotone,
                    why=why if refuted else f"{why}; between points of the domain it may be none below 0")  # fmt: skip
+
+
+def _flat_aggregate(problem: Problem, facts: Knowledge) -> Known | None:
+    """Where all agents' sets are flat in the same directions, and B̂ is monotone in the others."""
+    whole, N = facts.aggregate, len(jax.tree.leaves(facts.x)[0])
+    if whole is None or problem.coupling is not None or whole.own.size * facts.structure.entries > WRITTEN * N:
+        return None
+    view = view_of(problem, None, facts.x)
+    basis = tangent(view.own_side(0), view.own_tree(facts.x, 0))
+    if basis is None or not basis.shape[1]:
+        return None
+    across = np.linalg.svd(basis.T)[2][basis.shape[1] :]
+    rows = np.stack([flat_of(jax.tree.map(lambda leaf: np.broadcast_to(leaf, (N, *np.shape(leaf))),
+                                          shaped_like(view.own_tree(facts.x, 0), row))) for row in across])  # fmt: skip
+    width = sum(domain_support(problem.strategies, facts.x, sign * rows) for sign in (1, -1))
+    inside = whole.restricted(basis)
+    mu, kappa = inside.mu_kappa
+    if np.any(width > 1e-8 * N) or mu < -ALMOST * kappa:
+        return None
+    because = f"{_because(mu, kappa)} between points of the domain"
+    return Known(mu if mu > 0 else None, kappa, None, inside.symmetric, None, Provenance.EXACT, because, fixed=True,
+                 flat=True)  # fmt: skip
 
 
 def _large(B: Average, x: PyTree, said: Known) -> Known:
