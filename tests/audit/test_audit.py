@@ -150,6 +150,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_declaration_is_not_contradicted(name):
     oracle, declared = RIGHT[name]

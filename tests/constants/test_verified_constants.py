@@ -247,6 +247,7 @@ def test_a_second_is_enough_for_some(name):
     assert near(found, truth)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in (*QUICK, *LOOSE)])
 def test_a_moment_is_safe(name):
     case = CASES[name]()
@@ -264,6 +265,7 @@ def test_ten_seconds_come_within_a_factor_of_two(name):
     assert near(found, truth) or name in LOOSE
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in LOOSE])
 def test_the_search_sees_what_the_library_calls(name):
     """The functions that are written down here are those of the problems."""
@@ -416,6 +418,7 @@ SETS = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", SETS)
 def test_only_points_of_the_domain_count(name):
     """At the corners of the box around it, the function is much steeper than anywhere on the domain."""

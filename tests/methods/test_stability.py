@@ -154,6 +154,7 @@ OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", OTHERS)
 def test_operators_known_by_their_constants_never_exceed_the_claim(name):
     B, method, known, support = OTHERS[name]
@@ -219,6 +220,7 @@ TIGHT = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", TIGHT)
 def test_claims_are_tight_on_a_line_and_smaller_ones_are_false(name):
     method, facts, tight = TIGHT[name]

@@ -34,7 +34,7 @@ from .worlds import World, flat, world
 MANY, FEW = 40, 8
 
 
-QUICK = ("charging, uniform", "affine in features", "minimisation")
+QUICK = ("charging, uniform",)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ class Task:
     outside: Bound | None = None
     nearest: Callable[[FloatArray], FloatArray] | None = None  # the point that counts nearest to each of `batch` points
     size: float = 0.0  # a gap of CLOSE times this is small enough
+    enough: float = -np.inf  # a bound that is as small as this will do
 
 
 def supremum(task: Task, budget: float) -> Supremum:
@@ -61,6 +62,8 @@ def supremum(task: Task, budget: float) -> Supremum:
     rounds = 0
     while len(bounds) and perf_counter() - started < budget and looked < MOST_BOXES:
         top = float(bounds.max())
+        if top <= task.enough:
+            break
         if not np.isfinite(top) and perf_counter() - started > HOPELESS * budget:
             break
         if top <= seen + CLOSE * max(abs(seen) if np.isfinite(seen) else 0.0, task.size) or not weights.any():

@@ -34,6 +34,7 @@ WRITTEN = 4_000_000  # entries of the Jacobian's derivatives in ξ
 WORK = 2e9  # multiplications for the eigenvalues at all corners
 BUDGET = 2.0  # seconds for a verified constant, where nobody says otherwise
 ALMOST = 1e-10  # of κ: an eigenvalue this little below 0 is rounding
+ROUGH = 0.1  # of its budget is what a rough bound counts for
 ROOM = 1e-6  # a declared constant may exceed the exact one by this much, relatively
 
 
@@ -150,8 +151,11 @@ class Knowledge:
 
     # -- constants ----------------------------------------------------------------------------------------------------
 
-    def slope(self, budget: float = BUDGET) -> Constant | None:
-        """The largest number that is proved to be at most inf ⟨O(x, ξ) − O(y, ξ), x − y⟩/‖x − y‖²: μ, or below 0."""
+    def slope(self, budget: float = BUDGET, enough: float = np.inf) -> Constant | None:
+        """The largest number that is proved to be at most inf ⟨O(x, ξ) − O(y, ξ), x − y⟩/‖x − y‖²: μ, or below 0.
+
+        Where it is at least `enough`, a verified one is not refined further.
+        """
         if self.linear is not None:
             return Constant(self.linear.mu, Provenance.EXACT, "least eigenvalue of the symmetric part of the Jacobian")
         if self.aggregate is not None:
@@ -159,7 +163,12 @@ class Knowledge:
         if self.over_corners is not None:
             return self.over_corners[0]
         size = self.refined["kappa"][1].at_most if "kappa" in self.refined else 0.0
-        found = self._verified("mu", lambda budget: self.at_one_sample.least_slope(budget, 1e-3 * size), budget)
+        found = self._verified(
+            "mu",
+            lambda budget: self.at_one_sample.least_slope(budget, 1e-3 * size, -enough),
+            budget,
+            np.isfinite(enough),
+        )
         return None if found is None else Constant(-found.at_most, Provenance.VERIFIED, _boxes(found))
 
     def mu(self, budget: float = BUDGET) -> Constant | None:
@@ -276,8 +285,10 @@ class Knowledge:
     def _exact(self) -> bool:
         return self.linear is not None or self.aggregate is not None or self.over_corners is not None
 
-    def _verified(self, name: str, how: Callable[[float], Supremum], budget: float) -> Supremum | None:
-        """The supremum by enclosures, refined again where there is more time than there was."""
+    def _verified(
+        self, name: str, how: Callable[[float], Supremum], budget: float, roughly: bool = False
+    ) -> Supremum | None:
+        """The supremum by enclosures, refined again where there is more time than there was, or it was a rough one."""
         if self.structure.entries > LARGEST or self.operator.jumps:
             return None
         spent, found = self.refined.get(name, (0.0, None))
@@ -287,7 +298,7 @@ class Knowledge:
             except NoEnclosure:
                 return None
             found = new if found is None or new.at_most <= found.at_most else found
-            self.refined[name] = budget, found
+            self.refined[name] = ROUGH * budget if roughly else budget, found
         return found
 
     def _declared(self, name: str) -> Constant | None:

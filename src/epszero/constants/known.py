@@ -194,15 +194,15 @@ def _jacobian(B: Average, x: PyTree) -> Any:
 
 def _verified(facts: Knowledge, said: Known, budget: float) -> Known:
     """Whether B̂ is proved to be monotone by enclosures."""
-    slope = facts.slope(budget)
+    slope = facts.slope(budget, enough=0.0)
     if slope is None or not math.isfinite(slope.value):
         return replace(said, why=facts.why or "its slopes have no bound on the domain")
-    kappa = facts.kappa(budget / 4)
+    kappa = facts.kappa(budget / 4) if slope.value < 0 else None
     size = abs(facts.refined["mu"][1].seen) + abs(slope.value) if kappa is None else kappa.value
     if slope.value < -ALMOST * size - SUBNORMAL:
         return replace(said, why=f"that its slopes are not negative could not be proved (at least {slope.value:.4g}, "
                        f"{slope.evidence})")  # fmt: skip
-    strong = slope.value > ALMOST * size
+    strong = slope.value > 0
     return replace(said, mu=slope.value if strong else None, monotone=Provenance.VERIFIED,
                    because=f"mu = {slope.value:.4g}, verified" if strong else "")  # fmt: skip
 

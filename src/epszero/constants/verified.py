@@ -70,7 +70,7 @@ class Operator:
         return "" if isinstance(found, Interval) else "it returns no numbers"
 
     def refined(self, bound: Callable[[Any], FloatArray], of: Callable[..., Any], width: int, budget: float,
-                size: float = 0.0) -> Supremum:  # fmt: skip
+                size: float = 0.0, enough: float = -np.inf) -> Supremum:  # fmt: skip
         """sup over domain and support of what `bound` makes of enclosures of `of(x, ξ)`, of `width` entries."""
         n, batch = self.entries, int(np.clip(NUMBERS // max(width, 1), 1, MOST))
         points, samples = (np.zeros((batch, len(example))) for example in self.examples)
@@ -89,7 +89,7 @@ class Operator:
         box = Box(*(np.concatenate([getattr(part, side) for part in (self.domain, self.support)])
                     for side in ("lower", "upper")))  # fmt: skip
         plain = only_boxes(self.strategies) or not self.domain.bounded
-        task = Task(above, box, batch, None if plain else outside, None if plain else inside, size)
+        task = Task(above, box, batch, None if plain else outside, None if plain else inside, size, enough)
         return supremum(task, budget)
 
     @cached_property
@@ -97,9 +97,9 @@ class Operator:
         """∂O/∂x, of the values."""
         return jax.jacfwd(without_custom_rules(self))
 
-    def least_slope(self, budget: float, size: float) -> Supremum:
-        """−inf λ_min((J + Jᵀ)/2), at most."""
-        return self.refined(lambda J: -least_eigenvalue(*J), self.jacobian, self.entries**2, budget, size)
+    def least_slope(self, budget: float, size: float, enough: float = -np.inf) -> Supremum:
+        """−inf λ_min((J + Jᵀ)/2), at most; no more is asked for where it is at most `enough`."""
+        return self.refined(lambda J: -least_eigenvalue(*J), self.jacobian, self.entries**2, budget, size, enough)
 
     def largest_slope(self, budget: float) -> Supremum:
         """sup ‖J‖, at most."""
