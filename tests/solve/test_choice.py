@@ -79,6 +79,14 @@ def test_a_flat_domain_may_be_monotone_where_the_space_is_not():
     assert ez.audit(flat).assumptions["monotone"].status == "holds"
 
 
+def test_a_flat_domain_with_shared_constraints():
+    costs = [lambda x: 0.5 * x[0] @ x[0] - 3 * x[0].sum() ** 2, lambda x: x[1] @ x[1] - 2 * x[1].sum() * x[0].sum()]
+    game = ez.Game(costs, [ez.sets.Simplex(dim=2)] * 2, shared=(np.array([[1.0, 0.0, 1.0, 0.0]]), 0.8))
+    solution = ez.solve(game)
+    assert solution.method.description.startswith("preconditioned")
+    assert solution.check_equilibrium().largest < 1e-7
+
+
 @pytest.mark.parametrize("TRIALS", [8, pytest.param(60, marks=pytest.mark.long)])
 def test_affine_monotone_problems_are_never_refused_and_converge_as_claimed(TRIALS):
     rng = np.random.default_rng(3)

@@ -88,7 +88,7 @@ def known_of(problem: Problem, B: Average, data: PyTree, x: PyTree, supports: li
 
 def _affine(problem: Problem, linear: Linear, x: PyTree) -> Known:
     """All there is to know; between points of the domain only, where it is flat and that makes a difference."""
-    if linear.mu > 0 or problem.coupling is not None or (linear.monotone and len(linear.jacobian) > MANY):
+    if linear.mu > 0 or (linear.monotone and len(linear.jacobian) > MANY):
         return _exact(linear)
     basis = directions(problem, x)
     if basis is None:
@@ -134,7 +134,7 @@ def _aggregate(problem: Problem, facts: Knowledge, said: Known) -> Known:
 def _flat_aggregate(problem: Problem, facts: Knowledge) -> Known | None:
     """Where all agents' sets are flat in the same directions, and B̂ is monotone in the others."""
     whole, N = facts.aggregate, len(jax.tree.leaves(facts.x)[0])
-    if whole is None or problem.coupling is not None or whole.own.size * facts.structure.entries > WRITTEN * N:
+    if whole is None or whole.own.size * facts.structure.entries > WRITTEN * N:
         return None
     view = view_of(problem, None, facts.x)
     basis = tangent(view.own_side(0), view.own_tree(facts.x, 0))
@@ -198,7 +198,7 @@ def _verified(facts: Knowledge, said: Known, budget: float) -> Known:
     if slope is None or not math.isfinite(slope.value):
         return replace(said, why=facts.why or "its slopes have no bound on the domain")
     kappa = facts.kappa(budget / 4) if slope.value < 0 else None
-    size = abs(facts.refined["mu"][1].seen) + abs(slope.value) if kappa is None else kappa.value
+    size = 0.0 if kappa is None else kappa.value
     if slope.value < -ALMOST * size - SUBNORMAL:
         return replace(said, why=f"that its slopes are not negative could not be proved (at least {slope.value:.4g}, "
                        f"{slope.evidence})")  # fmt: skip

@@ -37,7 +37,7 @@ def chosen(problem: Problem, known: Known, x: PyTree) -> Choice:
     tseng, convex = ForwardBackwardForward(), problem.coupling is not None and not problem.coupling.affine
     exact = known.monotone is Provenance.EXACT
     merely = (exact or known.kappa is not None) and not known.cocoercive
-    if merely and known.flat:  # the other method leaves the domain
+    if known.flat and (convex or merely):  # the other method leaves the domain
         return Choice(Extragradient(), None, doubts, no)
     if convex or merely:
         return Choice(tseng, None, doubts, no)
