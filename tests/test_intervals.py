@@ -116,6 +116,7 @@ def assert_holds(function, box, rng, count=40, evaluate=None, enclosed=None):
         assert inside.all(), (bound, numbers[~inside.reshape(count, -1).all(axis=1)][:3])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_value_in_a_box_is_enclosed(name):
     function, span = FUNCTIONS[name]

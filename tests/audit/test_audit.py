@@ -124,6 +124,7 @@ WRONG = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_declaration_is_violated_with_a_witness(name):
     oracle, declared, assumption = WRONG[name]

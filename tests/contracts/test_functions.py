@@ -280,6 +280,7 @@ def test_value_is_the_written_expression(case):
             close(case.function(x), slow, 1e-8)
 
 
+@pytest.mark.some(2)
 @every
 @EXAMPLES
 @given(data=st.data(), step=STEPS)

@@ -62,6 +62,7 @@ TYPICAL = ["simplex", "l1", "resolvent"]  # B lives on the whole space, as forwa
 PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS for side in TYPICAL]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("method", "side"), PAIRS)
 def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     A = SIDES[side]

@@ -71,6 +71,7 @@ def check_all(case: Case, v: Any, w: Any) -> None:
     check_membership(case, v)
 
 
+@pytest.mark.some(2)
 @every_set
 def test_projection(case: Case) -> None:
     @seeded

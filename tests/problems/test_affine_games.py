@@ -122,7 +122,7 @@ def reference(M, q, A, b, E, e, solver=interior_point):
     return x, z, unique
 
 
-@pytest.mark.parametrize("TRIALS", [16, pytest.param(110, marks=pytest.mark.long)])
+@pytest.mark.parametrize("TRIALS", [10, pytest.param(110, marks=pytest.mark.long)])
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
 def test_random_affine_games_agree_with_their_kkt_system(shared, TRIALS):
     """Half of them rotate (by interior point), half have a potential (a quadratic programme by Clarabel)."""

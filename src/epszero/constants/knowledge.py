@@ -15,7 +15,6 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from epszero._intervals import NoEnclosure
 from epszero._types import FloatArray, PyTree
 from epszero.constants.aggregates import Aggregate, aggregate
 from epszero.constants.branching import Supremum
@@ -25,7 +24,7 @@ from epszero.constants.provenance import Constant, Provenance, worst
 from epszero.constants.search import between
 from epszero.constants.sizes import additive_R, affine_M
 from epszero.constants.structure import ADDITIVE, AFFINE, Structure, structure_of
-from epszero.constants.verified import LARGEST, Operator
+from epszero.constants.verified import LARGEST, UNTRACED, Operator
 from epszero.oracles import Agents
 from epszero.problems import Problem
 
@@ -228,6 +227,9 @@ class Knowledge:
         kappa, gradient = self.kappa(budget), self.gradient
         if kappa is None or kappa.value == 0:
             return None
+        if gradient is Provenance.DECLARED and self.problem.is_gradient:  # of a convex function, where slopes are ≥ 0
+            slope = self.slope(budget)
+            gradient = slope.provenance if slope is not None and slope.value >= 0 else gradient
         if gradient is not None:
             return Constant(1 / kappa.value, worst([gradient, kappa.provenance]), "1/κ, as B is a gradient")
         mu = self.mu(budget)
@@ -271,12 +273,8 @@ class Knowledge:
         """What stands in the way of a verified constant; empty where nothing does."""
         if self.structure.entries > LARGEST:
             return f"x has {self.structure.entries} entries; enclosures of Jacobians are made up to {LARGEST}"
-        try:
-            jumps = self.operator.jumps
-        except (TypeError, ValueError) as error:
-            return str(error).splitlines()[0]
-        if jumps:
-            return f"O has no enclosure over the domain: {jumps}"
+        if self.operator.jumps:
+            return f"O has no enclosure over the domain: {self.operator.jumps}"
         if not self.support.bounded and self.structure.degree.mixed:
             return "the Jacobian depends on ξ, whose support is not known: Samples(values, support=…)"
         return "" if self.domain.bounded else "the domain is unbounded; a bounded one gives more"
@@ -295,7 +293,7 @@ class Knowledge:
         if found is None or budget > 1.5 * spent:
             try:
                 new = how(budget)
-            except NoEnclosure:
+            except UNTRACED:
                 return None
             found = new if found is None or new.at_most <= found.at_most else found
             self.refined[name] = ROUGH * budget if roughly else budget, found

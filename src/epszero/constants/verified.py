@@ -29,6 +29,7 @@ from epszero.problems.backward import Backward
 LARGEST = 400  # entries of x up to which its Jacobian is enclosed
 NUMBERS = 300_000  # entries of Jacobians that are enclosed at once
 MOST = 256  # boxes at once
+UNTRACED = (NoEnclosure, TypeError, ValueError, NotImplementedError)  # what tracing a function again may end in
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,8 @@ class Operator:
             found = Enclosed(without_custom_rules(self), *self.examples)(
                 Interval(*self.domain), Interval(*self.support), continuous=True
             )
-        except NoEnclosure as error:
-            return str(error)
+        except UNTRACED as error:
+            return str(error).splitlines()[0] if str(error) else type(error).__name__
         return "" if isinstance(found, Interval) else "it returns no numbers"
 
     def refined(self, bound: Callable[[Any], FloatArray], of: Callable[..., Any], width: int, budget: float,
