@@ -38,8 +38,8 @@ def rows() -> Iterator[Row]:
     def plain(x, mean_x, price, wear):
         return wear * x @ x + price @ x + jnp.sum((mean_x - 1.0) ** 2)
 
-    def hidden(x, mean_x, price, wear):  # the same values; sorting twice hides that it is affine
-        return plain(x, mean_x, jnp.sort(price)[jnp.argsort(jnp.argsort(price))], wear)
+    def hidden(x, mean_x, price, wear):  # the same values; a branch on x hides that it is affine in the price
+        return plain(x, mean_x, jnp.where(jnp.sum(x) > -1.0, price, 0.0), wear)
 
     method = ez.ForwardBackward(step=10.0)
     games = [ez.AggregativeGame(cost, cars, strategies) for cost in (plain, hidden)]
