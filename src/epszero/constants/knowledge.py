@@ -251,8 +251,9 @@ class Knowledge:
         """‖O(x, ξ) − O(x, ξ′)‖ at most, over domain and support."""
         if self.row is None:
             return Constant(0.0, Provenance.EXACT, "nothing is uncertain")
-        if self.structure.in_xi == ADDITIVE:
-            return additive_R(self)
+        exact = additive_R(self) if self.structure.in_xi == ADDITIVE else None
+        if exact is not None:
+            return exact
         found = self._verified("R", self.operator.largest_difference, budget) if self.support.bounded else None
         if found is None or not math.isfinite(found.at_most):
             return None

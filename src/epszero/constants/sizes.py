@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._types import FloatArray
 from epszero.constants.domains import Box, domain_support
 from epszero.constants.gram import Gram, largest_on_box
 from epszero.constants.linear import affine_in_features, base_oracle
@@ -47,14 +48,10 @@ def features_box(facts: "Knowledge", collapsed: Collapsed) -> Box | None:
 
 def additive_R(facts: "Knowledge") -> Constant | None:
     """Where the noise is additive and its support known."""
-    found = _collapsed(facts)
+    found = _additive(facts)
     if found is None:
         return None
-    collapsed, box = found
-    try:
-        C, gram = noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
-    except TooLarge:
-        return None
+    collapsed, box, C, gram = found
     width, size = box.upper - box.lower, 1.0
     if C is not None and C.any():  # in units in which squares neither overflow nor vanish
         size = float(np.abs(C).max())
@@ -69,14 +66,11 @@ def additive_R(facts: "Knowledge") -> Constant | None:
 
 def affine_M(facts: "Knowledge") -> Constant | None:
     """Where O is affine with a constant Jacobian, and domain and support are bounded."""
-    found, linear = _collapsed(facts), facts.linear
-    if found is None or linear is None or len(linear.jacobian) > MOST:
+    linear = facts.linear
+    found = None if linear is None or len(linear.jacobian) > MOST else _additive(facts)
+    if linear is None or found is None:
         return None
-    collapsed, box = found
-    try:
-        C, _ = noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
-    except TooLarge:
-        return None
+    collapsed, box, C, _ = found
     if C is None:
         return None
     point = np.asarray(ravel_pytree(facts.x)[0])
@@ -97,11 +91,16 @@ def affine_M(facts: "Knowledge") -> Constant | None:
     return Constant(largest, Provenance.EXACT, "at most, entry by entry, by support functions of domain and noise")
 
 
-def _collapsed(facts: "Knowledge") -> tuple[Collapsed, Box] | None:
-    """The features, where they are all there is to the noise and it is additive."""
+def _additive(facts: "Knowledge") -> tuple[Collapsed, Box, FloatArray | None, Gram] | None:
+    """Features, the box they lie in, C and CᵀC, where the noise is additive and its support known."""
     if facts.structure.in_xi not in ("none", "additive"):
         return None
     one = None if facts.row is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], facts.row)
     collapsed = base_oracle(facts.problem).collapsed(one, facts.x)
     box = None if collapsed is None else features_box(facts, collapsed)
-    return None if collapsed is None or box is None else (collapsed, box)
+    if collapsed is None or box is None:
+        return None
+    try:
+        return collapsed, box, *noise_map(collapsed, facts.x, affine=affine_in_features(collapsed, facts.x))
+    except TooLarge:
+        return None
