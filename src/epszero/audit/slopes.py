@@ -15,11 +15,12 @@ from jax.flatten_util import ravel_pytree
 from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
 from epszero.constants import Constant, Extremes, Knowledge, Linear, Provenance, Witness, base_oracle, between, extremes
-from epszero.constants.known import directions, restricted
+from epszero.constants.known import ALMOST, SUBNORMAL, directions, restricted
 from epszero.oracles import OwnData
 
 MOST_WORK = 2e10  # multiplications for the eigenvalues of all samples' Jacobians; beyond it, some are looked at
-NEGATIVE = 1e-9  # relative: below this an eigenvalue is rounding
+ROUNDING = 64 * float(np.finfo(float).eps)  # times n and the norm: an eigenvalue this little below 0 is rounding
+SEARCHED = 1e-9  # relative to the steepest slope: one this little below 0, of a search, is rounding
 FLAT = "exact, between points of the domain, which is flat"
 STRAY = 1e-6  # relative: by which a declared constant must be missed to be called violated
 
@@ -37,7 +38,7 @@ class Spectra:
     @property
     def bent(self) -> Any:
         """Which are not positive semidefinite."""
-        return self.least < -NEGATIVE * self.largest
+        return self.least < -ROUNDING * self.directions.shape[1] * self.largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,9 @@ class Slopes:
 
     @property
     def _tolerance(self) -> float:
-        kappa = self.facts.kappa(self.budget)
-        return 1e-300 + NEGATIVE * (abs(kappa.value) if kappa is not None else 0.0)
+        kappa, entries = self.facts.kappa(self.budget), self.facts.structure.entries
+        share = ALMOST if self.facts.aggregate is not None else ROUNDING * entries
+        return SUBNORMAL + share * (abs(kappa.value) if kappa is not None else 0.0)
 
     @cached_property
     def refuted(self) -> Witness | None:
@@ -99,7 +101,7 @@ class Slopes:
         if self.proved is not None and self.proved.value >= -self._tolerance:
             return None
         seen = self.searched.slope
-        return seen if seen.value < -NEGATIVE * max(self.searched.steepness.value, 1e-300) else None
+        return seen if seen.value < -SEARCHED * max(self.searched.steepness.value, 1e-300) else None
 
     def _of_a_sample(self, spectra: Spectra) -> Witness | None:
         for place in np.argsort(spectra.least)[:5]:
@@ -134,7 +136,8 @@ class Slopes:
         if self.refuted is not None:
             return Assumption(Standing.VIOLATED, f"{self._count}the slope is {self.refuted}", self.refuted)
         if self.proved is not None and self.proved.value >= -self._tolerance:
-            return Assumption(Standing.HOLDS, f"slope at least {max(self.proved.value, 0.0):.4g}: {self._how}")
+            zero = "" if self.proved.value >= 0 else ", 0 within rounding"
+            return Assumption(Standing.HOLDS, f"slope at least {self.proved.value:.4g}{zero}: {self._how}")
         if self.on_domain is not None and self.on_domain.monotone:
             return Assumption(Standing.HOLDS, FLAT)
         declared = self.facts.problem.declared

@@ -17,6 +17,7 @@ from epszero.certificates._base import Leaning, cannot
 from epszero.certificates.mean import MeanSet
 from epszero.constants import (
     Constant,
+    Extremes,
     Gram,
     Knowledge,
     Linear,
@@ -44,6 +45,7 @@ from epszero.solve import Solution
 from epszero.solve.setup import supports_of
 
 MEMBERSHIP = 1e-7  # how far z may be from A(x), relative to ‖x‖‖z‖
+STRAY = 1e-6  # relative: by which a declared constant must be missed to be called violated
 TINY = 1e-2  # of that, where it cannot be taken into account
 
 _maps: "WeakKeyDictionary[Problem, dict[Any, Any]]" = WeakKeyDictionary()
@@ -206,41 +208,38 @@ class Case:
     def mu(self) -> Constant | None:
         """Strong monotonicity of B."""
         found = self.knowledge.mu()
-        return self._held_against(found, "slope", lambda seen, word: seen < word)
+        return self._held_against(found, "slope", lambda seen, word: seen < word * (1 - STRAY))
 
     @cached_property
     def kappa(self) -> Constant | None:
         """The Lipschitz constant of every O(·, ξ)."""
         found = self.knowledge.kappa()
-        return self._held_against(found, "steepness", lambda seen, word: seen > word)
+        return self._held_against(found, "steepness", lambda seen, word: seen > word * (1 + STRAY))
 
     @cached_property
     def theta(self) -> Constant | None:
         """Cocoercivity of every O(·, ξ)."""
         found = self.knowledge.theta()
-        return self._held_against(found, "cocoercivity", lambda seen, word: seen < word)
-
-    def _over_support(self, found: Constant | None) -> Constant | None:
-        """A constant that was derived over the support of ξ leans on whoever gave that."""
-        if found is None or not self.knowledge.structure.degree.mixed or found.provenance is Provenance.VIOLATED:
-            return found
-        return Constant(found.value, Provenance.DECLARED, f"{found.provenance} over the declared support")
+        return self._held_against(found, "cocoercivity", lambda seen, word: seen < word * (1 - STRAY))
 
     def _held_against(self, found: Constant | None, of: str, worse: Callable[[float, float], bool]) -> Constant | None:
         """A declared constant is violated where random pairs of points, at some of the samples, say so."""
         if found is None or found.provenance is not Provenance.DECLARED:
-            return self._over_support(found)
-        known = _maps.setdefault(self.problem, {})
-        data = self.data(self.samples)
-        key = "pairs", shape_of(self.x), shape_of(data)
-        if key not in known:
-            known[key] = extremes(self.problem, data, self.x, steps=1)
-        seen = getattr(known[key], of)
-        room = 1e-6 * found.value
-        if not np.isfinite(seen.value) or not worse(seen.value, found.value - room if of != "steepness" else
-                                                    found.value + room):  # fmt: skip
+            mixed = found is not None and self.knowledge.structure.degree.mixed
+            return over_support(found) if found is not None and mixed else found
+        seen = getattr(self._pairs, of)
+        if not np.isfinite(seen.value) or not worse(seen.value, found.value):
             return found
         return Constant(found.value, Provenance.VIOLATED, f"it is {seen}")
+
+    @cached_property
+    def _pairs(self) -> Extremes:
+        """What random pairs of points show; of the last data, remembered."""
+        known = _maps.setdefault(self.problem, {})
+        mark = shape_of(self.x), tuple(one.digest() for one in self.samples)
+        if known.get("pairs", (None,))[0] != mark:
+            known["pairs"] = mark, extremes(self.problem, self.data(self.samples), self.x, steps=1)
+        return known["pairs"][1]
 
     @property
     def only_sets(self) -> bool:
@@ -260,6 +259,13 @@ def lean(name: str, constant: Constant) -> Leaning:
     if constant.provenance is Provenance.VIOLATED:
         cannot(f"{name} = {constant.value:.4g} is declared, but {constant.evidence}: correct the declaration", leaning)
     return leaning
+
+
+def over_support(found: Constant) -> Constant:
+    """A constant that was derived over the support of ξ leans on whoever gave that."""
+    if found.provenance is Provenance.VIOLATED:
+        return found
+    return Constant(found.value, Provenance.DECLARED, f"{found.provenance} over the declared support")
 
 
 def remembered(problem: Problem, name: str, C: FloatArray, gram: Callable[[FloatArray], FloatArray]) -> Gram:

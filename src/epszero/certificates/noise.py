@@ -17,7 +17,7 @@ import numpy as np
 from epszero._points import norm, subtract
 from epszero._types import PyTree
 from epszero.certificates._base import Leaning, Refused, cannot
-from epszero.certificates.case import Case, evaluated
+from epszero.certificates.case import Case, evaluated, over_support
 from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import EmpiricalBernstein, Region
 from epszero.constants import Constant, Provenance, first_rows, largest, worst
@@ -67,7 +67,7 @@ class Noise:
         if declared.M is not None:
             found.append(Constant(2 * self.M.value, self.M.provenance, "2M"))
         if not found and (verified := self.case.knowledge.R()) is not None:
-            found.append(verified)
+            found.append(over_support(verified))
         if not found:
             cannot("nothing is known of the size of the noise over the domain: give Samples a support where the noise "
                    "is additive, else ez.declare(R=…) or ez.declare(M=…)")  # fmt: skip
@@ -126,7 +126,7 @@ class Noise:
         kappa, diameter = self.case.kappa, self.case.diameter
         verified = None if self.additive else self.case.knowledge.M()
         if verified is not None:
-            return verified
+            return over_support(verified)
         if kappa is None or diameter is None:
             cannot("M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is "
                    "bounded, κ is known and the noise has a bound")  # fmt: skip

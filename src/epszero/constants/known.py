@@ -28,7 +28,8 @@ from epszero.sets import Box
 
 SUBNORMAL = 1e-300
 MANY = 400  # entries of x beyond which a monotone B is not asked whether it is more on a flat domain
-ALMOST = 1e-9  # of κ: a slope this little below 0 is rounding
+ALMOST = 1e-9  # of κ: what eigenvalues through the structure of a game are good to
+ROUNDING = 64 * float(np.finfo(float).eps)  # times n and κ: a verified slope this little below 0 is rounding
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _verified(facts: Knowledge, said: Known, budget: float) -> Known:
         return replace(said, why=facts.why or "its slopes have no bound on the domain")
     kappa = facts.kappa(budget / 4) if slope.value < 0 else None
     size = 0.0 if kappa is None else kappa.value
-    if slope.value < -ALMOST * size - SUBNORMAL:
+    if slope.value < -ROUNDING * facts.structure.entries * size - SUBNORMAL:
         return replace(said, why=f"that its slopes are not negative could not be proved (at least {slope.value:.4g}, "
                        f"{slope.evidence})")  # fmt: skip
     strong = slope.value > 0

@@ -175,12 +175,14 @@ def _climb(oracle: Any, parts: PyTree, x: PyTree, rows: PyTree, starts: Any, wid
     scale = jnp.linalg.norm(width)
 
     def value(u: Any, v: Any, row: PyTree, kind: Any) -> Any:
-        change = ravel_pytree(oracle(unravel(u), row))[0] - ravel_pytree(oracle(unravel(v), row))[0]
-        d = u - v
+        Ou, Ov = (ravel_pytree(oracle(unravel(w), row))[0] for w in (u, v))
+        change, d = Ou - Ov, u - v
         length = jnp.maximum(jnp.vdot(d, d), (CLOSEST * scale) ** 2 * 1e-4)
         size = jnp.vdot(change, change)
         along = jnp.vdot(change, d)
-        return jnp.stack([along / length, -jnp.sqrt(size / length), along / jnp.maximum(size, 1e-300)])[kind]
+        same = size <= 1e-20 * (jnp.vdot(Ou, Ou) + jnp.vdot(Ov, Ov))  # 0 ≥ θ·0, beyond rounding
+        share = jnp.where(same, jnp.inf, along / jnp.where(same, 1.0, size))
+        return jnp.stack([along / length, -jnp.sqrt(size / length), share])[kind]
 
     def into(u: Any) -> Any:
         return ravel_pytree(side(unravel(u)))[0]
