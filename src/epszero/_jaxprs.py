@@ -7,6 +7,9 @@ CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_cal
          "remat2": "jaxpr", "checkpoint": "jaxpr", "core_closed_call": "call_jaxpr"}  # fmt: skip
 """Operations that only call a program, and the parameter that holds it."""
 
+UNTRACED = (TypeError, ValueError, NotImplementedError)
+"""What JAX raises where a function cannot be traced in another way, or an operation of it has no derivative."""
+
 
 def opened(inside: Any) -> tuple[Any, Sequence[Any]]:
     """A jaxpr and its constants."""

@@ -164,6 +164,22 @@ def test_what_was_found_out_about_a_problem_goes_with_it():
     assert gone() is None
 
 
+def test_equal_values_do_not_refute_cocoercivity():
+    """max(x, 0) is constant below 0, where 0 ≥ θ·0."""
+    hinge = VI(lambda x, p: jnp.maximum(x, 0.0) * (1 + p), over=UNIT, declared=ez.declare(theta=0.8, monotone=True))
+    assert status(ez.audit(hinge, FEW, budget=0.3), "cocoercive") == ["declared"]
+    wrong = VI(lambda x, p: jnp.maximum(x, 0.0) * (1 + p), over=UNIT, declared=ez.declare(theta=1.3, monotone=True))
+    assert status(ez.audit(wrong, FEW, budget=0.3), "cocoercive") == ["violated"]
+
+
+def test_a_size_derived_over_the_support_names_it():
+    problem = VI(lambda x, p: 2 * x + jnp.tanh(x + p), over=UNIT)
+    found = ez.certify(ez.solve(problem, FEW), using=ez.certificates.VectorStability())
+    assert np.isfinite(found.epsilon)
+    (R,) = [leaning for leaning in found.leans_on if leaning.what.startswith("R =")]
+    assert (R.provenance, R.evidence) == ("declared", "verified over the declared support")
+
+
 @pytest.mark.long
 def test_many_agents_on_flat_sets_are_monotone_where_they_can_move():
     game = ez.AggregativeGame(

@@ -31,6 +31,7 @@ from epszero.constants import (
 from epszero.constants.linear import first_rows
 from epszero.methods import Method
 from epszero.oracles import PrimalDual
+from epszero.oracles.features import sample_rows
 from epszero.problems import AggregativeGame, ConvexityWarning, Game, Problem
 from epszero.samples import Samples
 from epszero.solve.choice import Choice
@@ -116,7 +117,7 @@ def audit(
         choice = plan.choice(known, x)
         largest = sizes(problem, values, point, seed)
         constants = _constants(facts, slopes, seconds, largest)
-        order = examine_order(noise.flat_rows(sets[0]), seed) if len(sets) == 1 else None
+        order = examine_order(sample_rows(sets[0].values), seed) if len(sets) == 1 else None
         assumptions = {
             "monotone": slopes.monotone(),
             "strongly monotone": slopes.strongly_monotone(),
@@ -269,7 +270,7 @@ def _unbiased(problem: Problem, sets: list[Samples]) -> Assumption:
 
 
 def _orders(sets: list[Samples], order: Order | None, seed: int) -> list[Order]:
-    return [order] if order is not None else [examine_order(noise.flat_rows(one), seed) for one in sets]
+    return [order] if order is not None else [examine_order(sample_rows(one.values), seed) for one in sets]
 
 
 def _identical(problem: Problem, sets: list[Samples], order: Order | None, seed: int) -> Assumption:

@@ -10,7 +10,7 @@ from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import Assumption, Standing
 from epszero.constants import Constant, Knowledge, Provenance, Witness, base_oracle, brief_support
 from epszero.constants.domains import support_box
-from epszero.oracles.features import OWN_FEATURES, feature_rows
+from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
 from epszero.samples._samples import inside_support
 
@@ -49,7 +49,9 @@ def _unbounded(facts: Knowledge, samples: list[Samples], x: PyTree) -> Assumptio
         return nothing
     if None not in facts.supports:
         entry = moving[0]
-        values = np.concatenate([flat_rows(one)[: min(map(len, samples))] for one in samples], axis=1)[:, entry]
+        values = np.concatenate([sample_rows(one.values)[: min(map(len, samples))] for one in samples], axis=1)[
+            :, entry
+        ]
         far = int(np.argmax(np.abs(values)))
         said = f"the support is unbounded along entry {entry} of ξ, which moves O; sample {far} is at {values[far]:.4g}"
         return Assumption(Standing.VIOLATED, said, sample=far)
@@ -79,7 +81,7 @@ def _value(facts: Knowledge, x: PyTree, row: Any) -> FloatArray:
 
 def _normal(samples: Samples, entries: list[int]) -> tuple[int, float, int, float] | None:
     """(entry, p-value, sample farthest out, how far) where one of these entries cannot be told from a normal law."""
-    rows = flat_rows(samples)
+    rows = sample_rows(samples.values)
     if len(rows) < MANY:
         return None
     spread = rows.std(axis=0)
@@ -92,11 +94,6 @@ def _normal(samples: Samples, entries: list[int]) -> tuple[int, float, int, floa
         if p > ALIKE and np.abs(scores[far]) > np.sqrt(np.log(len(scores))):
             return entry, p, far, float(np.abs(scores[far]))
     return None
-
-
-def flat_rows(samples: Samples) -> FloatArray:
-    """ξ_j in one row each."""
-    return feature_rows(OWN_FEATURES, samples.values)[0]
 
 
 def support(facts: Knowledge) -> Assumption:

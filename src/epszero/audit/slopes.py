@@ -10,12 +10,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
 from epszero.constants import Constant, Extremes, Knowledge, Linear, Provenance, Witness, base_oracle, between, extremes
 from epszero.constants.known import ALMOST, SUBNORMAL, directions, restricted
+from epszero.constants.linear import as_data, jacobians
+from epszero.constants.search import in_few_words
 from epszero.oracles import OwnData
 
 MOST_WORK = 2e10  # multiplications for the eigenvalues of all samples' Jacobians; beyond it, some are looked at
@@ -64,7 +65,7 @@ class Slopes:
         least, largest, directions = [], [], []
         step = max(1, 4_000_000 // (n * n))
         for start in range(0, len(places), step):
-            J = np.asarray(_jacobians(base_oracle(self.facts.problem), self.facts.x,
+            J = np.asarray(jacobians(base_oracle(self.facts.problem), self.facts.x,
                                       jax.tree.map(lambda leaf, a=start: leaf[a : a + step], rows)))  # fmt: skip
             values, vectors = np.linalg.eigh((J + J.swapaxes(1, 2)) / 2)
             least.append(values[:, 0])
@@ -205,10 +206,12 @@ class Slopes:
 
     def gradient(self) -> Assumption:
         """Whether B is the gradient of a function, as is declared: its Jacobian is symmetric."""
-        J = np.asarray(_jacobians(base_oracle(self.facts.problem), self.facts.x, _one(self.facts.row))[0])
+        row = np.zeros(1) if self.facts.row is None else as_data(self.facts.row)
+        J = np.asarray(jacobians(base_oracle(self.facts.problem), self.facts.x, row)[0])
         apart = float(np.abs(J - J.T).max(initial=0.0))
         if apart > 1e-7 * np.abs(J).max(initial=1e-300):
-            said = f"two entries of the Jacobian that should be equal differ by {apart:.4g} at {_where(self.facts.x)}"
+            where = in_few_words(self.facts.x)
+            said = f"two entries of the Jacobian that should be equal differ by {apart:.4g} at {where}"
             return Assumption(Standing.VIOLATED, said)
         if self.facts.linear is not None:
             return Assumption(Standing.HOLDS, "the Jacobian is constant and symmetric")
@@ -252,25 +255,5 @@ class Slopes:
         return f" ({self.facts.why})" if self.facts.why else ""
 
 
-def _one(row: PyTree) -> PyTree:
-    """A data set of one sample."""
-    if isinstance(row, OwnData):
-        return OwnData(_one(own) for own in row)
-    return np.zeros(1) if row is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], row)
-
-
-def _where(x: PyTree) -> str:
-    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
-    return f"[{', '.join(f'{value:.3g}' for value in flat[:4])}{', …' * (len(flat) > 4)}]"
-
-
 def _negative(found: Witness | None) -> Witness | None:
     return found if found is not None and found.value < 0 else None
-
-
-@jax.jit
-def _jacobians(oracle: Any, x: PyTree, rows: PyTree) -> Any:
-    flat, unravel = ravel_pytree(x)
-    return jax.lax.map(
-        lambda row: jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0])(flat), rows, batch_size=64
-    )

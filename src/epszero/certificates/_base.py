@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from epszero.audit.order import LEVEL, quick
 from epszero.certificates.residuals import Residuals
 from epszero.constants import Constant, Provenance
-from epszero.oracles.features import OWN_FEATURES, feature_rows
+from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def cannot(reason: str, *leans_on: Leaning) -> NoReturn:
 def check_independent(samples: Sequence[Samples]) -> None:
     """A row that was selected twice is one sample, not two independent ones; and the order of rows may tell."""
     for one in samples:
-        p = quick(feature_rows(OWN_FEATURES, one.values)[0])
+        p = quick(sample_rows(one.values))
         if p <= LEVEL:
             said = f"p = {max(p, 1e-300):.1g}"
             cannot(

@@ -20,7 +20,7 @@ from epszero.certificates.mean import Betting, EmpiricalBernstein, MeanBound, Me
 from epszero.certificates.residuals import Residuals
 from epszero.constants import Gram, Provenance, brief_support
 from epszero.oracles import Collapsed, Oracle
-from epszero.oracles.features import OWN_FEATURES, feature_rows
+from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
 
 MOST_VALUES = 3000  # entries of x up to which its values are treated without features
@@ -118,7 +118,7 @@ class Evidence:
                    "near 1")  # fmt: skip
         leaning = Leaning(f"support of ξ: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside")
         if own.support is None:
-            self._check_inside(leaning, support, feature_rows(OWN_FEATURES, own.values)[0], "ξ")
+            self._check_inside(leaning, support, sample_rows(own.values), "ξ")
         return region, leaning
 
     def _check_inside(self, leaning: Leaning, support: Any, rows: FloatArray, name: str) -> None:

@@ -12,19 +12,20 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from epszero._types import FloatArray, PyTree
+from epszero._types import PyTree
 from epszero.constants.aggregates import Aggregate, aggregate
 from epszero.constants.branching import Supremum
 from epszero.constants.domains import Box, domain_box, support_box
-from epszero.constants.linear import DENSE, Linear, base_oracle, linear_part
+from epszero.constants.linear import DENSE, Linear, base_oracle, jacobians, linear_part
 from epszero.constants.provenance import Constant, Provenance, worst
 from epszero.constants.search import between
 from epszero.constants.sizes import additive_R, affine_M
 from epszero.constants.structure import ADDITIVE, AFFINE, Structure, structure_of
-from epszero.constants.verified import LARGEST, UNTRACED, Operator
+from epszero.constants.verified import LARGEST, UNENCLOSED, Operator
 from epszero.oracles import Agents
 from epszero.problems import Problem
 
@@ -98,7 +99,8 @@ class Knowledge:
         bits = np.arange(2 ** len(moves))[:, None] >> np.arange(len(moves)) & 1
         corners = np.repeat(np.asarray(ravel_pytree(self.row)[0])[None], len(bits), axis=0)
         corners[:, moves] = np.where(bits, upper, lower)
-        each = [Linear(J) for J in _jacobians(self.operator, corners)]
+        samples = jax.vmap(ravel_pytree(self.row)[1])(jnp.asarray(corners))
+        each = [Linear(J) for J in np.asarray(jacobians(base_oracle(self.problem), self.x, samples))]
         if not all(np.isfinite(linear.jacobian).all() for linear in each):
             return None
         exact = Provenance.EXACT if self._support_is_box else Provenance.VERIFIED
@@ -294,7 +296,7 @@ class Knowledge:
         if found is None or budget > 1.5 * spent:
             try:
                 new = how(budget)
-            except UNTRACED:
+            except UNENCLOSED:
                 return None
             found = new if found is None or new.at_most <= found.at_most else found
             self.refined[name] = ROUGH * budget if roughly else budget, found
@@ -310,10 +312,3 @@ BY_STRUCTURE = "eigenvalues through the structure: blocks of the agents and a co
 
 def _boxes(found: Supremum) -> str:
     return f"enclosed over {found.boxes} box{'es' * (found.boxes > 1)}"
-
-
-def _jacobians(operator: Operator, samples: FloatArray) -> FloatArray:
-    """∂O/∂x at each of the samples, where it does not depend on x."""
-    start = np.zeros(operator.entries)
-    each = jax.jit(lambda samples: jax.lax.map(lambda xi: jax.jacfwd(operator)(start, xi), samples))
-    return np.asarray(each(samples))

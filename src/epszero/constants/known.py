@@ -21,6 +21,7 @@ from epszero.constants.linear import DENSE, Linear, first_rows
 from epszero.constants.provenance import Provenance
 from epszero.constants.search import between
 from epszero.oracles import Average, CoupledMean, OwnData
+from epszero.oracles.features import sample_rows
 from epszero.problems import Problem
 from epszero.problems._viewing import view_of
 from epszero.problems._views import flat_of, shaped_like
@@ -211,6 +212,4 @@ def _verified(facts: Knowledge, said: Known, budget: float) -> Known:
 def _hulls(data: PyTree) -> list[Any]:
     """Boxes around the samples, which hold all that B̂ is made of."""
     sets = list(data) if isinstance(data, OwnData) else [data]
-    rows = [np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(own)], axis=1)
-            for own in sets]  # fmt: skip
-    return [Box(matrix.min(axis=0), matrix.max(axis=0)) for matrix in rows]
+    return [Box(rows.min(axis=0), rows.max(axis=0)) for rows in map(sample_rows, sets)]

@@ -152,6 +152,20 @@ def first_rows(data: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[0]), data)  # users index it with traced numbers
 
 
+def as_data(row: PyTree) -> PyTree:
+    """A data set of this one sample; None where nothing is uncertain."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[None], row)
+
+
+@jax.jit
+def jacobians(oracle: Oracle, x: PyTree, rows: PyTree) -> Any:
+    """∂O/∂x at x, for each of several samples."""
+    flat, unravel = ravel_pytree(x)
+    return jax.lax.map(
+        lambda row: jax.jacfwd(lambda v: ravel_pytree(oracle(unravel(v), row))[0])(flat), rows, batch_size=64
+    )
+
+
 def _linear(oracle: Oracle, row: PyTree, x: PyTree) -> Linear | None:
     flat, unravel = ravel_pytree(x)
     if len(flat) > DENSE:

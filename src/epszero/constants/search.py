@@ -15,6 +15,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._double import to_numpy
+from epszero._jaxprs import UNTRACED
 from epszero._types import FloatArray, PyTree
 from epszero.constants.domains import Box, domain_box, nearest
 from epszero.constants.linear import base_oracle
@@ -45,7 +46,7 @@ class Witness:
 
     def __str__(self) -> str:
         at = "" if self.sample is None else f", sample {self.sample}"
-        return f"{self.value:.4g} between x = {_brief(self.x)} and y = {_brief(self.y)}{at}"
+        return f"{self.value:.4g} between x = {in_few_words(self.x)} and y = {in_few_words(self.y)}{at}"
 
 
 class Extremes(NamedTuple):
@@ -91,7 +92,7 @@ def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0, steps: in
     given = base_oracle(problem), problem.strategies.parts, x, rows, starts, width
     try:
         every = to_numpy(_climb(*given, steps))
-    except (TypeError, ValueError, NotImplementedError):  # it has no gradient, as a loop of open length has none
+    except UNTRACED:  # it has no gradient, as a loop of open length has none
         every = to_numpy(_climb(*given, 1))
     found: list[Witness] = []
     for kind, (ends, values) in enumerate(zip(zip(*every[0], strict=True), every[1], strict=True)):
@@ -234,7 +235,8 @@ def _side(parts: PyTree) -> Any:
     return lambda x: jax.tree.map(below, parts, x, is_leaf=is_part)
 
 
-def _brief(x: PyTree) -> str:
+def in_few_words(x: PyTree) -> str:
+    """The first entries of a point."""
     flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
     shown = ", ".join(f"{value:.3g}" for value in flat[:4])
     return f"[{shown}{', …' * (len(flat) > 4)}]"

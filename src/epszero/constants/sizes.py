@@ -7,14 +7,13 @@ norm of these bounds.
 
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._types import FloatArray
 from epszero.constants.domains import Box, domain_support
 from epszero.constants.gram import Gram, largest_on_box
-from epszero.constants.linear import affine_in_features, base_oracle
+from epszero.constants.linear import affine_in_features, as_data, base_oracle
 from epszero.constants.noise_map import TooLarge, noise_map
 from epszero.constants.provenance import Constant, Provenance
 from epszero.constants.region import Region, features_region
@@ -95,8 +94,7 @@ def _additive(facts: "Knowledge") -> tuple[Collapsed, Box, FloatArray | None, Gr
     """Features, the box they lie in, C and CᵀC, where the noise is additive and its support known."""
     if facts.structure.in_xi not in ("none", "additive"):
         return None
-    one = None if facts.row is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], facts.row)
-    collapsed = base_oracle(facts.problem).collapsed(one, facts.x)
+    collapsed = base_oracle(facts.problem).collapsed(as_data(facts.row), facts.x)
     box = None if collapsed is None else features_box(facts, collapsed)
     if collapsed is None or box is None:
         return None

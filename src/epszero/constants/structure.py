@@ -8,8 +8,8 @@ import numpy as np
 
 from epszero._degrees import Degree, degrees
 from epszero._types import PyTree
-from epszero.constants.linear import affine_in_features, base_oracle, noise_is_additive
-from epszero.oracles import Agents, OwnData
+from epszero.constants.linear import affine_in_features, as_data, base_oracle, noise_is_additive
+from epszero.oracles import Agents
 from epszero.problems import Problem
 
 NOTHING, ADDITIVE, AFFINE, FEATURES, GENERAL = "none", "additive", "affine", "affine in features", "general"
@@ -79,8 +79,7 @@ def structure_of(problem: Problem, row: PyTree, x: PyTree) -> Structure:
     in_x = "nonlinear" if degree.u > 1 else "affine"
     if row is None or degree.v == 0:
         return Structure(in_x, NOTHING if row is None else ADDITIVE, 0, True, jacobian, entries, agents, False, degree)
-    one = OwnData(jax.tree.map(_alone, own) for own in row) if isinstance(row, OwnData) else jax.tree.map(_alone, row)
-    collapsed = oracle.collapsed(one, x)
+    collapsed = oracle.collapsed(as_data(row), x)
     if collapsed is None:
         kind = GENERAL if degree.mixed else ADDITIVE
         return Structure(in_x, kind, None, False, jacobian, entries, agents, False, degree)
@@ -88,8 +87,3 @@ def structure_of(problem: Problem, row: PyTree, x: PyTree) -> Structure:
     many = sum(rows.shape[1] for rows in collapsed.features)
     word = not affine_in_features(collapsed, x)
     return Structure(in_x, kind, many, collapsed.own, jacobian, entries, agents, word, degree)
-
-
-def _alone(leaf: Any) -> Any:
-    """A data set of one sample."""
-    return np.asarray(leaf)[None]

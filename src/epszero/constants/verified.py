@@ -19,6 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._intervals import Enclosed, Interval, NoEnclosure, without_custom_rules
+from epszero._jaxprs import UNTRACED
 from epszero._types import Array, FloatArray, PyTree
 from epszero.constants.branching import Supremum, Task, supremum
 from epszero.constants.domains import Box, misses, nearest, only_boxes
@@ -29,7 +30,7 @@ from epszero.problems.backward import Backward
 LARGEST = 400  # entries of x up to which its Jacobian is enclosed
 NUMBERS = 300_000  # entries of Jacobians that are enclosed at once
 MOST = 256  # boxes at once
-UNTRACED = (NoEnclosure, TypeError, ValueError, NotImplementedError)  # what tracing a function again may end in
+UNENCLOSED = (NoEnclosure, *UNTRACED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,7 @@ class Operator:
             found = Enclosed(without_custom_rules(self), *self.examples)(
                 Interval(*self.domain), Interval(*self.support), continuous=True
             )
-        except UNTRACED as error:
+        except UNENCLOSED as error:
             return str(error).splitlines()[0] if str(error) else type(error).__name__
         return "" if isinstance(found, Interval) else "it returns no numbers"
 

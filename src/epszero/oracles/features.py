@@ -62,6 +62,11 @@ def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[
     return rows, nested
 
 
+def sample_rows(data: PyTree) -> FloatArray:
+    """ξ_j in one row each."""
+    return feature_rows(OWN_FEATURES, data)[0]
+
+
 @eqx.filter_jit
 def _every_feature(features: Opaque, data: PyTree) -> PyTree:
     return jax.vmap(lambda xi: features((), xi))(data)
