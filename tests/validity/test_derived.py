@@ -1,7 +1,7 @@
 """What is derived, not declared, holds: features that were found with the box they lie in, and a verified μ.
 
-O(x, ξ) = x³ + x/2 − (ξ² + e^ξ)/5 on [−1, 1] with ξ of two values, so the truth is known in closed form. Nothing is declared
-but the support. A box of features, or a μ, that is wrong on purpose is convicted by the same count.
+O(x, ξ) = x³ + x/2 − (ξ² + e^ξ)/5 on [−1, 1] with ξ of two values, so the truth is known in closed form. Nothing is
+declared but the support. A box of features, or a μ, that is wrong on purpose is convicted by the same count.
 """
 
 from dataclasses import replace
