@@ -7,7 +7,7 @@ import numpy as np
 
 from epszero.models._inputs import FloatArray, numbers, refuse
 from epszero.models._network import Network, Node
-from epszero.models._pictures import BLUE, GREY, figure
+from epszero.report import BLUE, GREY, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

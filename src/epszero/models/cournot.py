@@ -17,7 +17,8 @@ import numpy as np
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, each, each_or_drawn, generator
-from epszero.models._pictures import COLOURS, GREY, SPREAD, beside, figure, sample_rows, strategies_of, tidy, whole
+from epszero.models._pictures import sample_rows, strategies_of
+from epszero.report import COLOURS, GREY, SPREAD, beside, figure, tidy, whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,19 +18,8 @@ import numpy as np
 import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
 from epszero.models._inputs import FloatArray, count, each, numbers, refuse
-from epszero.models._pictures import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    SPREAD,
-    beside,
-    figure,
-    sample_rows,
-    strategies_of,
-    tidy,
-)
+from epszero.models._pictures import sample_rows, strategies_of
+from epszero.report import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, beside, figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

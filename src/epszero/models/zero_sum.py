@@ -14,7 +14,8 @@ import numpy as np
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, number, numbers, refuse
-from epszero.models._pictures import BLUE, ORANGE, figure, sample_rows, strategies_of, tidy, whole
+from epszero.models._pictures import sample_rows, strategies_of
+from epszero.report import BLUE, ORANGE, figure, tidy, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,0 +1,16 @@
+"""Text, figures and pages for people: what the outer rooms draw and write with."""
+
+from epszero.report.files import write_file as write_file
+from epszero.report.style import BLUE as BLUE
+from epszero.report.style import COLOURS as COLOURS
+from epszero.report.style import GREEN as GREEN
+from epszero.report.style import GREY as GREY
+from epszero.report.style import ORANGE as ORANGE
+from epszero.report.style import PURPLE as PURPLE
+from epszero.report.style import RED as RED
+from epszero.report.style import SKY as SKY
+from epszero.report.style import SPREAD as SPREAD
+from epszero.report.style import beside as beside
+from epszero.report.style import figure as figure
+from epszero.report.style import tidy as tidy
+from epszero.report.style import whole as whole
