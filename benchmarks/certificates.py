@@ -7,13 +7,10 @@ true one. `saving`: the certified largest saving of a vehicle, and the true one.
 """
 
 import dataclasses
-import gzip
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from rich.console import Console
 from rich.table import Table
 
@@ -21,20 +18,8 @@ import epszero as ez
 from benchmarks._measure import Row, best_of
 
 C = ez.certificates
-PRICES = Path(__file__).parent.parent.parent / "shared" / "data" / "day_ahead_nl_2015_2024.csv.gz"
-HOURS, TRIALS, DELTA = 14, 100, 0.05
+TRIALS, DELTA = 100, 0.05
 TARGETS = {100: 4.6, 500: 2.5, 3000: 2.0}
-
-
-def pool() -> np.ndarray[Any, Any]:
-    """€/kWh of the first 14 hours of each local day; a missing or doubled hour is the mean of what there is."""
-    table = pl.read_csv(gzip.decompress(PRICES.read_bytes()), schema_overrides={"utc": pl.String})
-    local = pl.col("utc").str.to_datetime(time_zone="UTC").dt.convert_time_zone("Europe/Amsterdam")
-    hours = table.with_columns(day=local.dt.date(), hour=local.dt.hour()).filter(pl.col("day") >= pl.date(2015, 1, 5))
-    days = hours.group_by("day", "hour").agg(pl.col("eur_per_mwh").mean()).pivot("hour", index="day").sort("day")
-    wide = days.select(pl.col([str(hour) for hour in range(HOURS)]).cast(pl.Float64)).to_numpy() / 1000
-    around = np.roll(wide, 1, axis=1) / 2 + np.roll(wide, -1, axis=1) / 2
-    return np.where(np.isnan(wide), around, wide)
 
 
 def kinds() -> dict[str, tuple[Any, str]]:
@@ -59,11 +44,8 @@ def kinds() -> dict[str, tuple[Any, str]]:
 
 def rows() -> Iterator[Row]:
     """Prints the table, and gives one line per target."""
-    if not PRICES.exists():
-        Console().print("The prices are not here; this suite is left out.")
-        return
-    days = pool()
-    market = ez.Samples(days, support=ez.sets.Box(days.min(axis=0), days.max(axis=0)))
+    market = ez.datasets.day_ahead_prices(support="pool")
+    days = market.values
     game = ez.models.ev_charging(vehicles=20, seed=0)
     law = ez.Samples(days.mean(axis=0)[None])  # B depends on the law of prices through their mean alone
     truth = ez.solve(game, law)

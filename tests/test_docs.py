@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import epszero
-from epszero import functions, models, sets
+from epszero import datasets, experiments, functions, models, sets
 
 DOCS = Path(__file__).parent.parent / "docs"
 ON_THE_API_PAGE = set(re.findall(r"^::: \S+\.(\w+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
@@ -27,6 +27,6 @@ def test_every_set_and_function_has_its_row(room):
     assert set(public(room)) - others == rows
 
 
-@pytest.mark.parametrize("room", [epszero, sets, functions, models])
+@pytest.mark.parametrize("room", [epszero, sets, functions, models, datasets, experiments])
 def test_every_public_name_is_on_the_api_page(room):
     assert set(public(room)) - ON_THE_API_PAGE == set()

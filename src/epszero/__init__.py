@@ -35,4 +35,6 @@ from epszero.solve import solve_many as solve_many
 
 # isort: split
 # Outer rooms, built on the names above.
+from epszero import datasets as datasets
+from epszero import experiments as experiments
 from epszero import models as models

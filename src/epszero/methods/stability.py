@@ -145,5 +145,8 @@ def _affine(J: FloatArray, steps: FloatArray) -> tuple[FloatArray, FloatArray, F
 
 
 def _spectral(M: FloatArray) -> tuple[float, float, float]:
-    least = np.linalg.eigvalsh((M + M.T) / 2)[0]
-    return float(np.linalg.norm(np.eye(len(M)) - M, 2)), float(least), float(np.linalg.norm(M, 2))
+    """‖I − M‖, the least eigenvalue of M's symmetric part and ‖M‖."""
+    eigenvalues = np.linalg.eigvalsh((M + M.T) / 2)
+    if (M == M.T).all():
+        return float(np.abs(1 - eigenvalues).max()), float(eigenvalues[0]), float(np.abs(eigenvalues).max())
+    return float(np.linalg.norm(np.eye(len(M)) - M, 2)), float(eigenvalues[0]), float(np.linalg.norm(M, 2))

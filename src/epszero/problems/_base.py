@@ -1,8 +1,9 @@
 """`Problem`: something that is an inclusion 0 ∈ A(x) + B(x) underneath."""
 
+import copy
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
@@ -34,12 +35,8 @@ class Problem:
         self, A: Backward, oracle: Oracle, declared: Any,
         coupling: Coupling | None = None, picture: Callable[..., Any] | None = None,
     ) -> None:  # fmt: skip
-        if declared is not None and not isinstance(declared, Declared):
-            refuse(
-                "declared",
-                f"must come from ez.declare(...), but it is a {type(declared).__name__}",
-                "Write declared=ez.declare(mu=..., kappa=...)",
-            )
+        if declared is not None:
+            _check_declared(declared)
         self.strategies = A
         self.coupling = coupling
         self.A = A if coupling is None else Backward("shared", PrimalDual(A.parts, NonNegative()))
@@ -51,6 +48,13 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(A={self.strategies}, B {self.oracle.structure})"
+
+    def declaring(self, declared: Declared) -> Self:
+        """The same problem with this declared of it in place of what was, say of a ready-made model."""
+        _check_declared(declared)
+        other = copy.copy(self)
+        other.declared, other.derived = declared, {}
+        return other
 
     def plot(self, solution: Any, **options: Any) -> Any:
         """A picture of the solution, as a Matplotlib figure, where the model comes with one."""
@@ -100,3 +104,12 @@ class Problem:
         """
         del data, x
         return [], True
+
+
+def _check_declared(declared: Any) -> None:
+    if not isinstance(declared, Declared):
+        refuse(
+            "declared",
+            f"must come from ez.declare(...), but it is a {type(declared).__name__}",
+            "Write declared=ez.declare(mu=..., kappa=...)",
+        )
