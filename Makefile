@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help test lint types validity demo bench docs tools lock clean
+.PHONY: help test test-browser lint types validity demo bench docs tools lock clean
 
 help:
 	@echo "make demo   solve a small problem from data and print the answer"
 	@echo "make test   lint, format, types, tests"
+	@echo "make test-browser  the report page in headless Chromium, which must be installed"
 	@echo "make bench  speed, side by side with peers"
 	@echo "make validity  how often each bound and certificate misses: about an hour"
 	@echo "make docs   build the documentation into site/"
@@ -18,6 +19,10 @@ help:
 
 test: lint types
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-browser: $(VENV)/.browser
+	@command -v chromium > /dev/null || { echo "test-browser: chromium is not installed. Install Debian's package chromium." >&2; exit 1; }
+	$(BIN)/python -m pytest browser_tests
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -63,5 +68,10 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml
 
 $(VENV)/.tools: $(VENV)/.ready requirements-tools.lock
 	$(PIP) install -qq --no-deps --requirement requirements-tools.lock
+	@$(PIP) check
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.ready requirements-browser.lock
+	$(PIP) install -qq --no-deps --requirement requirements-browser.lock
 	@$(PIP) check
 	@touch $@

@@ -16,30 +16,12 @@ from rich.table import Table
 
 import epszero as ez
 from benchmarks._measure import Row, best_of
+from epszero.experiments._outcome import Setting
+from epszero.experiments.tightness import KINDS, RUNS, true_errors
 
-C = ez.certificates
+DEFAULT = "default (empirical Bernstein)"
 TRIALS, DELTA = 100, 0.05
 TARGETS = {100: 4.6, 500: 2.5, 3000: 2.0}
-
-
-def kinds() -> dict[str, tuple[Any, str]]:
-    """Every certificate, and the run that it needs."""
-    beta = C.Dependent(beta=lambda gap: 0.0 if gap > 1 else 1.0, gap=2)
-    return {
-        "the paper's, as published": (C.UniformStability(), "fixed"),
-        "the paper's, by removal": (C.UniformStability(rule="removal"), "fixed"),
-        "the paper's, repaired": (C.RepairedStability(), "fixed"),
-        "vector stability": (C.VectorStability(), "solved"),
-        "default": (None, "solved"),
-        "mean deviation, betting": (C.MeanDeviation(C.Betting()), "solved"),
-        "mean deviation, Bernstein": (C.MeanDeviation(C.Bernstein()), "solved"),
-        "mean deviation, Hoeffding": (C.MeanDeviation(C.Hoeffding()), "solved"),
-        "mean deviation, McDiarmid": (C.MeanDeviation(C.McDiarmid()), "solved"),
-        "hold-out of half": (C.HoldOut(), "half"),
-        "anytime": (C.Anytime(), "solved"),
-        "dependent, every second": (beta, "solved"),
-        "tightest of two": (C.Tightest([C.MeanDeviation(), C.MeanDeviation(C.Betting())]), "solved"),
-    }
 
 
 def rows() -> Iterator[Row]:
@@ -52,27 +34,23 @@ def rows() -> Iterator[Row]:
     widths: dict[tuple[str, int], float] = {}
     for s, target in TARGETS.items():
         draws = [market.take(s, seed=trial) for trial in range(TRIALS)]
-        runs = {
-            "solved": ez.solve_many(game, draws),
-            "fixed": ez.solve_many(game, draws, ez.ForwardBackward(0.02), iterations=1000),
-            "half": [ez.solve(game, draw, holdout=0.5) for draw in draws],
-        }
+        runs = {name: run(draws) for name, run in RUNS.items()}
         errors = {name: _errors(solutions, law) for name, solutions in runs.items()}
-        quantile = float(np.quantile(_many_errors(days, s), 1 - DELTA))
+        quantile = float(np.quantile(true_errors(Setting(), s), 1 - DELTA))
         table = Table("certificate", "ε", "width", "missed", "distance", "true", "saving", "true", title=f"s = {s}")
-        for name, (kind, run) in kinds().items():
+        for name, (kind, run) in KINDS.items():
             found = ez.certify_many(runs[run], DELTA, kind)
             epsilon = np.array([one.epsilon for one in found])
             widths[name, s] = float(np.mean(epsilon)) / quantile
             table.add_row(name, f"{np.mean(epsilon):.4g}", f"{widths[name, s]:.4g}",
                           f"{np.mean(errors[run] > epsilon):.3f}", *_meanings(found, truth, law))  # fmt: skip
-            if name == "default" and s == 3000:
+            if name == DEFAULT and s == 3000:
                 share = float(np.mean([one.relative_distance or np.inf for one in found]))
                 yield Row(
                     "certified distance at s = 3000, part of ‖x‖", share, 0.15, share, "≤ 0.15", share <= 0.15, ""
                 )
         Console(width=140).print(table)
-        width = widths["default", s]
+        width = widths[DEFAULT, s]
         yield Row(f"width of the default certificate, s = {s}", width, 1.0, width, f"≤ {target}", width <= target, "")
         split = widths["hold-out of half", s] / width
         yield Row(f"hold-out of half against the default, s = {s}", split * width, width, split, "≤ 2", split <= 2, "")
@@ -82,13 +60,6 @@ def rows() -> Iterator[Row]:
 def _errors(solutions: list[ez.Solution], law: ez.Samples) -> np.ndarray[Any, Any]:
     """The true ‖e‖ of every solution."""
     return np.array([dataclasses.replace(one, samples=law).check().residual for one in solutions])
-
-
-def _many_errors(days: np.ndarray[Any, Any], s: int) -> np.ndarray[Any, Any]:
-    """‖e‖ = √20 ‖mean of s draws − mean of the pool‖, for 20 000 data sets: all vehicles see the same prices."""
-    rng = np.random.default_rng(0)
-    means = [days[rng.integers(len(days), size=(100, s))].mean(axis=1) for _ in range(200)]
-    return np.sqrt(20) * np.linalg.norm(np.concatenate(means) - days.mean(axis=0), axis=1)
 
 
 def _meanings(found: list[ez.Certificate], truth: ez.Solution, law: ez.Samples) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """Text, figures and pages for people: what the outer rooms draw and write with."""
 
 from epszero.report.files import write_file as write_file
+from epszero.report.report import Page as Page
+from epszero.report.report import report as report
 from epszero.report.style import BLUE as BLUE
 from epszero.report.style import COLOURS as COLOURS
 from epszero.report.style import GREEN as GREEN
