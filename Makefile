@@ -22,7 +22,7 @@ test: lint types
 
 test-browser: $(VENV)/.browser
 	@command -v chromium > /dev/null || { echo "test-browser: chromium is not installed. Install Debian's package chromium." >&2; exit 1; }
-	$(BIN)/python -m pytest browser_tests
+	$(BIN)/python -m pytest tests/browser/page_in_chromium.py
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

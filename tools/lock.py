@@ -1,7 +1,8 @@
 """Write the lock files: `name==version` for everything needed, and nothing else (no addresses, no hashes).
 
-requirements.lock holds the library's dependencies and what `make test` and `make demo` need; requirements-tools.lock
-holds what the other targets need on top. Both come from one resolution, so they agree. Run by `make lock`.
+requirements.lock holds the library's dependencies and what `make test` and `make demo` need; requirements-browser.lock
+what `make test-browser` needs on top, requirements-tools.lock what the other targets need. All come from one
+resolution, so they agree. Run by `make lock`.
 """
 
 import json
@@ -13,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CORE, TOOLS = ROOT / "requirements.lock", ROOT / "requirements-tools.lock"
+CORE, BROWSER, TOOLS = (ROOT / f"requirements{part}.lock" for part in ("", "-browser", "-tools"))
 
 
 def resolved(requirements: list[str], constraints: dict[str, str]) -> dict[str, str]:
@@ -40,8 +41,11 @@ def main() -> None:
     core = [*project["project"]["dependencies"], *groups["test"]]
     everything = resolved([*core, *(one for group in groups.values() for one in group)], {})
     needed = resolved(core, everything)
+    browser = resolved([*core, *groups["browser"]], everything).keys() - needed.keys()
+    tools = everything.keys() - needed.keys() - browser
     CORE.write_text(lines(needed), encoding="utf-8")
-    TOOLS.write_text(lines({name: everything[name] for name in everything.keys() - needed.keys()}), encoding="utf-8")
+    for file, names in ((BROWSER, browser), (TOOLS, tools)):
+        file.write_text(lines({name: everything[name] for name in names}), encoding="utf-8")
 
 
 if __name__ == "__main__":

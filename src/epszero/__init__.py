@@ -25,6 +25,8 @@ from epszero.problems import Inclusion as Inclusion
 from epszero.problems import Minimization as Minimization
 from epszero.problems import VariationalInequality as VariationalInequality
 from epszero.problems import declare as declare
+from epszero.report import Page as Page
+from epszero.report import report as report
 from epszero.samples import Samples as Samples
 from epszero.solve import Solution as Solution
 from epszero.solve import SolveError as SolveError

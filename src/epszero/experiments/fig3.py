@@ -30,8 +30,8 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
             "the bound against K", "a limited number of iterations is “dominated” by the empirical error",
             f"paper's ε: {multiple(first.relative('paper').mean())} at K = {ITERATIONS[0]}, "
             f"{multiple(last.relative('paper').mean())} at {ITERATIONS[-1]}",
-            f"All that K changes in ε as published is the empirical risk, {share:.0e} of the whole; the stability term, "
-            "which does not depend on K, dominates.",
+            f"All that K changes in ε as published is the empirical risk, {share:.0e} of the whole; the stability "
+            "term, which does not depend on K, dominates.",
         ),
         Comparison(
             "what is left of ε as s, K → ∞", "not discussed", f"E‖O(x*, ξ) − B(x*)‖ = {noise:.3g}; our ε is "

@@ -1,0 +1,153 @@
+"""Sentences for people who decide: what a certificate, an answer, an audit or a plan says, and what its words mean."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from epszero.audit import Audit
+from epszero.certificates import Certificate, Known, Plan, Verdict
+from epszero.solve import Solution
+
+VERDICTS = {
+    Verdict.GUARANTEED: ("✓", "Everything it rests on is proved: nobody's word is needed."),
+    Verdict.CONDITIONAL: ("◆", "It holds if what was declared is true. Each such thing is named below, with whoever "
+                               "vouches for it."),
+    Verdict.HEURISTIC: ("≈", "It leans on something that was only estimated from the data: a good guess, not a "
+                             "guarantee."),
+    Verdict.REFUSED: ("✗", "No bound can be given. The reason below says what stands in the way and what would help."),
+}  # fmt: skip
+
+PROVENANCES = {
+    "exact": ("=", "derived in closed form"),
+    "verified": ("✓", "a rigorous enclosure"),
+    "declared": ("◆", "somebody's word"),
+    "estimated": ("≈", "read off the data: a guess"),
+    "violated": ("✗", "seen to be false"),
+}
+
+STANDINGS = {
+    "violated": ("✗", "seen or proved to be false"),
+    "open": ("?", "nothing is known"),
+    "not contradicted": ("≈", "looked for, nothing found; nobody vouches for it"),
+    "declared": ("◆", "somebody's word, not contradicted"),
+    "holds": ("✓", "proved"),
+}
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """2.28, 0.0009, 6 533 157, 1.2 · 10⁻⁹, ∞."""
+    if value is None or math.isnan(value):
+        return "—"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    if float(value).is_integer() and 1e3 <= abs(value) < 1e15:
+        return f"{value:,.0f}".replace(",", "\u202f").replace("-", "−")
+    if 1e-4 <= abs(value) < 1e7:
+        text = f"{value:,.{digits}g}"
+        if "e" in text:
+            text = f"{float(text.replace(',', '')):,.0f}"
+        return text.replace(",", "\u202f").replace("-", "−")
+    mantissa, power = f"{value:.{max(digits - 1, 1)}g}".split("e") if "e" in f"{value:.3g}" else (f"{value:.3g}", "0")
+    return f"{mantissa.replace('-', '−')} · 10{_raised(int(power))}"
+
+
+def _raised(power: int) -> str:
+    return str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def upward(value: float, digits: int = 4) -> float:
+    """Rounded so that what is at most `value` is at most this too."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    near = float(f"{value:.{digits - 1}e}")
+    if near >= value:
+        return near
+    step = 10.0 ** (math.floor(math.log10(abs(near))) - digits + 1)
+    return float(f"{near + step:.{digits - 1}e}")
+
+
+def bound(value: float | None, digits: int = 4) -> str:
+    """A number that bounds something from above: rounded up, never down."""
+    return number(None if value is None else upward(float(value), digits), digits)
+
+
+def percent(share: float, digits: int = 3) -> str:
+    """13 %, rounded up."""
+    return f"{bound(100 * share, digits)}\u00a0%"
+
+
+def confidence(delta: float) -> str:
+    """95 %."""
+    return f"{100 * (1 - delta):.6g}\u00a0%"
+
+
+def certificate_headline(certificate: Certificate) -> str:
+    """What the certificate says, in a sentence or two."""
+    if certificate.verdict is Verdict.REFUSED:
+        return "How far this answer is from the truth cannot be said: the certificate is refused."
+    sure = "Nothing is uncertain here:" if isinstance(certificate.using, Known) else (
+        f"With {confidence(certificate.delta)} confidence,")  # fmt: skip
+    if certificate.distance is not None:
+        share = certificate.relative_distance
+        size = "" if share is None else f": {percent(share)} of its size"
+        first = f"{sure} the answer is within {bound(certificate.distance, 3)} of the true one{size}."
+    else:
+        first = f"{sure} the answer solves the true problem up to a residual of {bound(certificate.epsilon, 3)}."
+    more: list[str] = []
+    if certificate.exploitability is not None:
+        most = bound(float(np.max(certificate.exploitability)), 2)
+        more.append(f"No agent can save more than {most} alone.")
+    if certificate.cost_gap is not None:
+        more.append(f"Its cost is at most {bound(certificate.cost_gap, 2)} above the least possible.")
+    return " ".join([first, *more])
+
+
+def size_of(samples: Any) -> str:
+    """3 000 samples; or of each agent's."""
+    if samples is None:
+        return "no samples: nothing is uncertain"
+    if isinstance(samples, list):
+        sizes = [len(one) for one in samples]
+        many = number(min(sizes)) if min(sizes) == max(sizes) else f"{number(min(sizes))} to {number(max(sizes))}"
+        return f"{len(sizes)} data sets of {many} samples each"
+    return f"{number(len(samples))} sample{'s' if len(samples) != 1 else ''}"
+
+
+def solution_headline(solution: Solution) -> str:
+    """What was found, where no certificate speaks of it."""
+    if solution.status.is_failure:
+        return f"The run did not end well: {solution.status.value}. This is not an answer to act on."
+    data = "" if solution.samples is None else f" from {size_of(solution.samples)}"
+    fit = f"it fits the {'problem' if solution.samples is None else 'data'} up to a residual of"
+    last = "" if solution.samples is None else " How far it is from the truth behind them is not certified here."
+    return f"An answer was found{data}; {fit} {bound(solution.residual, 2)}.{last}"
+
+
+def audit_headline(audit: Audit) -> str:
+    """How many assumptions stand."""
+    counts = {name: sum(one.status == name for one in audit.assumptions.values()) for name in STANDINGS}
+    wrong = list(audit.violated())
+    first = (
+        f"{_many(len(wrong), 'assumption is', 'assumptions are')} violated: {', '.join(wrong)}."
+        if wrong
+        else "No assumption is violated."
+    )
+    rest = [f"{count} {name}" for name, count in reversed(counts.items()) if name != "violated" and count]
+    return f"{first} Of {len(audit.assumptions)}: {', '.join(rest)}." if rest else first
+
+
+def plan_headline(plan: Plan) -> str:
+    """The best row that is promised."""
+    sure = [row for row in plan.rows if row.answer is not None and "heuristic" not in row.note]
+    if not sure:
+        return f"Nothing can be promised for this question: {plan.question}."
+    best, asked = sure[0], plan.question.removesuffix(": samples needed")
+    enough = " samples are enough" if asked != plan.question else ""
+    return f"For {asked}: {number(best.answer)}{enough}, by {best.kind}."
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"

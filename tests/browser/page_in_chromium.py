@@ -1,0 +1,190 @@
+"""The report page in headless Chromium: it loads without errors or requests, works by keyboard and mouse, and fits.
+
+Run by `make test-browser`; its name keeps it out of `make test`, which must not need a browser.
+"""
+
+import shutil
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from playwright.sync_api import sync_playwright
+
+import epszero as ez
+from epszero.report import report
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+EVIL = "<script>window.hit=1</script><img src=x onerror='window.hit=1'>\"'"
+
+
+@pytest.fixture(scope="module")
+def game():
+    return ez.models.ev_charging(vehicles=3, hours=4, need=(2.0, 6.0))
+
+
+@pytest.fixture(scope="module")
+def pages(game, tmp_path_factory):
+    """A full page with hostile text everywhere, and one of a refused certificate."""
+    days = np.random.default_rng(0).uniform(0.02, 0.25, size=(200, 4))
+    prices = ez.Samples(days, support=ez.sets.Box(0.0, 0.5), columns=[EVIL, "b", "c", "</script>"])
+    good = ez.certify(ez.solve(game, prices))
+    walk = ez.Samples(0.1 + 0.01 * np.cumsum(np.random.default_rng(1).normal(size=(300, 4)), axis=0))
+    refused = ez.certify(ez.solve(game, walk))
+    assert refused.verdict == "refused"
+    folder = tmp_path_factory.mktemp("pages")
+    audit, plan = ez.audit(game, walk, budget=0.5), ez.plan(game, target=1.0, samples=prices)
+    full = report(good, audit, plan, title=f"Charging {EVIL}", seed=EVIL, command=f"epszero {EVIL}")
+    return {"full": full.save(folder / "full.html"), "refused": report(refused).save(folder / "refused.html")}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    place = shutil.which("chromium")
+    assert place, "chromium is not installed: install Debian's package chromium"
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=place, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser, pages):
+    """Opens a page; whatever it complains about or asks for ends up in `visit.troubles`."""
+    opened = []
+
+    def go(name, **options):
+        page = browser.new_page(**options)
+        opened.append(page)
+        page.on("console", lambda message: go.troubles.append(message.text))
+        page.on("pageerror", lambda error: go.troubles.append(str(error)))
+        page.on("request", lambda request: go.requests.append(request.url))
+        page.goto(pages[name].as_uri())
+        return page
+
+    go.troubles, go.requests = [], []
+    yield go
+    for page in opened:
+        page.close()
+
+
+@pytest.mark.parametrize("name", ["full", "refused"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_loads_in_silence_and_asks_for_nothing(visit, pages, name, scheme):
+    page = visit(name, color_scheme=scheme)
+    page.wait_for_timeout(200)
+    assert visit.troubles == []
+    assert [url for url in visit.requests if not url.startswith("data:")] == [pages[name].as_uri()]
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every(v => v > 128)")
+    assert light == (scheme == "light")
+
+
+def test_injected_text_does_nothing(visit):
+    page = visit("full")
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("document.querySelectorAll('[onerror], img[src=x]').length") == 0
+    assert EVIL in page.locator("h1").inner_text()
+
+
+def test_sliders_move_the_number_by_keyboard(visit):
+    page = visit("full")
+    seen = [page.locator("#now").inner_text()]
+    place = page.locator("#forecast-chart .chosen").get_attribute("cx")
+    for slider, key in (("#delta", "ArrowRight"), ("#size", "End"), ("#size", "Home")):
+        page.locator(slider).focus()
+        page.keyboard.press(key)
+        seen.append(page.locator("#now").inner_text())
+    assert len(set(seen)) == 4
+    assert page.locator("#forecast-chart .chosen").get_attribute("cx") != place
+    assert "samples" in page.locator("#size").get_attribute("aria-valuetext")
+    assert "forecast" in page.locator("#what").inner_text()
+    assert visit.troubles == []
+
+
+def test_sliders_move_the_number_by_mouse(visit):
+    page = visit("full")
+    before = page.locator("#now").inner_text()
+    slider = page.locator("#size")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 3, box["y"] + box["height"] / 2)
+    assert page.locator("#now").inner_text() != before
+    first, last = (float(text.split("≤ ")[1].split(",")[0]) for text in (before, page.locator("#now").inner_text()))
+    assert last < first  # more samples, smaller ε
+
+
+def test_the_number_is_the_certificate_s_at_first(visit):
+    page = visit("full")
+    row = page.locator("table.facts tr", has_text="ε, the residual").locator(".value").inner_text()
+    assert row.replace("\u00a0", " ").removeprefix("≤ ") in page.locator("#now").inner_text().replace("\u00a0", " ")
+    assert "the certificate of this page" in page.locator("#what").inner_text()
+
+
+def test_a_refused_certificate_has_no_sliders(visit):
+    page = visit("refused")
+    assert page.locator("input").count() == 0
+    assert "refused" in page.locator(".headline").first.inner_text()
+    assert visit.troubles == []
+
+
+def test_the_record_can_be_saved(visit, game):
+    page = visit("full")
+    with page.expect_download() as saved:
+        page.locator("#save").click()
+    text = saved.value.path().read_text(encoding="utf-8")
+    assert ez.Certificate.from_json(text).verdict == "conditional"
+
+
+@pytest.mark.parametrize("name", ["full", "refused"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_sticks_out(visit, name, width):
+    page = visit(name, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_it_prints(visit):
+    page = visit("full")
+    page.emulate_media(media="print")
+    assert not page.locator("#controls").is_visible()
+    assert not page.locator("nav").is_visible()
+    assert page.locator("#forecast table").first.is_visible()
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["full", "refused"])
+def test_headings_labels_and_captions(visit, name):
+    page = visit(name)
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    unlabelled = "[...document.querySelectorAll('input')].filter(i => !i.labels.length).length"
+    assert page.evaluate(unlabelled) == 0
+    assert page.evaluate("[...document.querySelectorAll('table')].filter(t => !t.caption).length") == 0
+    assert page.evaluate("[...document.querySelectorAll('th')].filter(t => !t.scope).length") == 0
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+CONTRAST = """() => {
+  const lum = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map(v => { v /= 255;
+    return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
+  const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+    if (!c.startsWith('rgba(0, 0, 0, 0')) return c; } return 'rgb(255, 255, 255)'; };
+  return Math.min(...[...document.querySelectorAll('p, td, th, h1, h2, h3, a, span, code, caption, summary, button')]
+    .filter(e => e.textContent.trim() && e.checkVisibility()).map(e => {
+      const a = lum(getComputedStyle(e).color), b = lum(behind(e));
+      return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); }));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(visit, scheme):
+    assert visit("full", color_scheme=scheme).evaluate(CONTRAST) >= 4.5
+
+
+def test_without_javascript_all_is_there(visit):
+    page = visit("full", java_script_enabled=False)
+    assert not page.locator("#controls").is_visible()
+    assert page.locator("#forecast table").count() == 2

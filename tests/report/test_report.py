@@ -1,0 +1,204 @@
+"""The page: every kind of part, alone and together; hostile text; the same bytes again; nothing half-written."""
+
+import json
+import re
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import epszero as ez
+from epszero.report import report
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def game():
+    return ez.models.ev_charging(vehicles=3, hours=4, need=(2.0, 6.0))
+
+
+@pytest.fixture(scope="module")
+def prices():
+    days = np.random.default_rng(0).uniform(0.02, 0.25, size=(200, 4))
+    return ez.Samples(days, support=ez.sets.Box(0.0, 0.5), columns=[EVIL, "b", "c", "d"])
+
+
+@pytest.fixture(scope="module")
+def certificate(game, prices):
+    return ez.certify(ez.solve(game, prices))
+
+
+def embedded(page, name):
+    return json.loads(re.search(rf'id="{name}">(.*?)</script>', page.html, re.DOTALL).group(1))
+
+
+def test_a_full_page(certificate):
+    page = report(certificate, seed=7, command=["epszero", "demo", "--seed", "7"])
+    digest = certificate.solution.samples.digest()
+    told = ["With 95\u00a0% confidence", "Verdict: conditional", "independent samples of one law", "forecast"]
+    for words in [*told, "No agent can save more than", "epszero demo --seed 7", digest]:
+        assert words in page.html
+    assert len(page.html) < 200_000
+    assert not re.search(r"\bnan\b|\binf\b|http", page.html.replace("http-equiv", ""), re.IGNORECASE)
+
+
+def test_the_same_inputs_give_the_same_bytes(certificate):
+    assert report(certificate, seed=1).html == report(certificate, seed=1).html
+
+
+def test_bounds_are_never_rounded_down(certificate):
+    table = embedded(report(certificate), "forecast-numbers")
+    epsilon, distance, saving = table["values"][table["here"]][table["own"]]
+    assert certificate.epsilon <= epsilon <= 1.002 * certificate.epsilon
+    assert certificate.distance <= distance <= 1.002 * certificate.distance
+    assert certificate.exploitability.max() <= saving <= 1.002 * certificate.exploitability.max()
+
+
+def test_the_forecast_says_what_certificates_say(certificate, game, prices):
+    table = embedded(report(certificate), "forecast-numbers")
+    at = table["deltas"].index(0.001)
+    assert table["values"][table["here"]][at][0] == pytest.approx(
+        ez.certify(certificate.solution, 0.001).epsilon, rel=2e-3
+    )
+    double = table["sizes"].index(400)
+    fresh = ez.Samples(np.random.default_rng(5).uniform(0.02, 0.25, size=(400, 4)), support=prices.support)
+    truth = ez.certify(ez.solve(game, fresh))
+    assert table["values"][double][table["own"]][0] == pytest.approx(truth.epsilon, rel=0.1)
+    middle = len(table["deltas"]) // 4  # a level that was not certified on drawn data
+    again = ez.certify(ez.solve(game, fresh), table["deltas"][middle])
+    assert table["values"][double][middle][0] == pytest.approx(again.epsilon, rel=0.1)
+    epsilons = [column[table["own"]][0] for column in table["values"]]
+    assert epsilons == sorted(epsilons, reverse=True)
+
+
+def test_user_text_is_escaped(certificate):
+    page = report(certificate, title=f"{EVIL}&", seed=f"</script>{EVIL}", command=f'x "{EVIL}"')
+    assert EVIL not in page.html
+    assert "&lt;script&gt;alert(1)" in page.html
+    assert page.html.count("<script") == 3  # the forecast's numbers, the record, the page's own
+
+
+def test_text_that_is_no_unicode_is_written(certificate, tmp_path):
+    place = report(certificate, command="file\udcff\x00").save(tmp_path / "p.html")
+    assert "\x00" not in place.read_text(encoding="utf-8")
+
+
+def test_the_record_is_whole(certificate):
+    record = embedded(report(certificate), "certificate-record")
+    assert record == json.loads(certificate.to_json())
+
+
+def test_from_a_record_there_is_no_forecast(certificate):
+    read = ez.Certificate.from_json(certificate.to_json())
+    page = report(read)
+    assert "With 95" in page.html
+    assert 'id="forecast"' not in page.html
+    both = report(read, certificate.solution)
+    assert 'id="forecast"' in both.html
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return ez.Samples(0.1 + 0.01 * np.cumsum(np.random.default_rng(1).normal(size=(300, 4)), axis=0))
+
+
+@pytest.fixture(scope="module")
+def audit(game, walk):
+    return ez.audit(game, walk, budget=0.3)
+
+
+def test_refused(game, walk, audit):
+    refused = ez.certify(ez.solve(game, walk))
+    page = report(refused, audit)
+    assert "cannot be said" in page.html
+    assert refused.reason.split(":")[0] in page.html
+    assert 'type="range"' not in page.html
+    assert page.html.index("✗</span> violated") < page.html.index("✓</span> holds")
+
+
+def test_parts_alone_and_none(certificate, game, prices, audit):
+    plan = ez.plan(game, target=1.0, samples=prices)
+    assert "An answer was found from 200 samples" in report(certificate.solution, None).html
+    assert "violated: " in report(audit).html
+    assert "samples are enough" in report(plan).html
+    assert all(f'id="{name}"' in report(plan, None, audit, certificate).html for name in ("plan", "audit", "answer"))
+
+
+@pytest.mark.parametrize("shape", ["minimisation", "dictionary", "one", "own data", "no samples", "large x"])
+def test_every_shape_of_problem(shape):
+    rng = np.random.default_rng(0)
+    box = ez.sets.Box(0.0, 1.0)
+    data = ez.Samples(rng.uniform(size=(40, 3)), support=box)
+    if shape == "minimisation":
+        solution = ez.solve(ez.Minimization(lambda x, xi: 0.5 * x @ x - xi @ x, ez.sets.Box(-1.0, 1.0, dim=3)), data)
+        words = "above the least possible"
+    elif shape == "dictionary":
+        parts = {"buy": ez.sets.Box(0.0, 1.0, dim=3), "sell": ez.sets.Box(0.0, 1.0, dim=3)}
+        cost = lambda own, mean, xi, p: p * own["buy"] @ own["buy"] + own["sell"] @ own["sell"] - xi @ own["buy"]  # noqa: E731
+        solution = ez.solve(ez.AggregativeGame(cost, np.array([1.0, 2.0]), parts), data)
+        words = "Strategies of 2 agents: buy"
+    elif shape == "one":
+        game = ez.models.ev_charging(vehicles=1, hours=1, need=1.0)
+        solution = ez.solve(game, ez.Samples(rng.uniform(size=(2, 1)), support=box))
+        words = "game of 1 agent"
+    elif shape == "own data":  # of other sizes, as the strategies are
+        costs = [lambda x, xi: x[0] @ x[0] - xi @ x[0], lambda x, xi: x[1] @ x[1] - xi @ x[1]]
+        sets = [ez.sets.Box(-1.0, 1.0, dim=3), ez.sets.Box(-1.0, 1.0, dim=2)]
+        solution = ez.solve(ez.Game(costs, sets), [data, ez.Samples(rng.uniform(size=(60, 2)), support=box)])
+        words = "2 data sets of 40 to 60 samples each"
+    elif shape == "no samples":
+        solution = ez.solve(ez.models.zero_sum([[1.0, -1.0], [-1.0, 1.0]]))
+        words = "Nothing is uncertain here"
+    else:
+        operator = lambda x: x - jnp.linspace(0.0, 1.0, 5000)  # noqa: E731
+        solution = ez.solve(
+            ez.VariationalInequality(operator, over=ez.sets.Box(0.0, 0.5, dim=5000)),
+            method=ez.ForwardBackward(step=0.5),
+        )
+        words = "variational inequality"
+    page = report(ez.certify(solution))
+    assert words in page.html
+    assert not re.search(r"\bnan\b", page.html, re.IGNORECASE)
+    assert len(page.html) < 700_000
+
+
+def test_a_record_too_large_is_left_out(certificate, monkeypatch):
+    monkeypatch.setattr(sys.modules["epszero.report.report"], "LARGEST_RECORD", 10)
+    page = report(certificate)
+    assert "too many for this page" in page.html
+    assert "certificate-record" not in page.html.split("<script>")[0]
+
+
+def test_saving(certificate, tmp_path):
+    page = report(certificate)
+    place = page.save(tmp_path / "deep" / "page.html")
+    assert place.read_text(encoding="utf-8") == page.html
+    with pytest.raises(ez.InputError, match="directory"):
+        page.save(tmp_path)
+    with pytest.raises(ez.InputError, match="path"):
+        page.save(3)
+    assert [one.name for one in (tmp_path / "deep").iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "word"),
+    [((), {}, "nothing to report"), ((None,), {}, "nothing to report"), (("x",), {}, "str"),
+     (("certificate",), {"title": 3.5}, "title"), (("certificate",), {"title": " "}, "title"),
+     (("certificate",), {"seed": True}, "seed"), (("certificate",), {"command": b"x"}, "command"),
+     (("certificate",), {"titel": "x"}, "titel")],
+)  # fmt: skip
+def test_bad_input(certificate, parts, options, word):
+    given = [certificate if part == "certificate" else part for part in parts]
+    with pytest.raises(ez.InputError, match=word):
+        report(*given, **options)
+
+
+def test_parts_that_do_not_belong_together(certificate, game, prices):
+    other = ez.solve(game, prices[:100])
+    for one in (certificate, ez.Certificate.from_json(certificate.to_json())):
+        with pytest.raises(ez.InputError, match="another solution"):
+            report(one, other)
+    with pytest.raises(ez.InputError, match="two of the kind"):
+        report(certificate, ez.certify(other))
