@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: help test test-browser lint types validity demo bench docs tools lock clean
 
 help:
-	@echo "make demo   solve a small problem from data and print the answer"
+	@echo "make demo   the charging game on real prices, solved, certified and reported"
 	@echo "make test   lint, format, types, tests"
 	@echo "make test-browser  the report page in headless Chromium, which must be installed"
 	@echo "make bench  speed, side by side with peers"
@@ -37,7 +37,7 @@ validity: $(VENV)/.ready
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.validity.full
 
 demo: $(VENV)/.ready
-	$(BIN)/python examples/charging_game.py
+	$(BIN)/epszero demo
 
 bench: $(VENV)/.tools
 	$(BIN)/python -m benchmarks

@@ -329,3 +329,20 @@ def test_two_draws_from_a_pool_as_plain_arrays_are_fresh_too(line):
     seen, fresh = (ez.Samples(pool[rng.integers(360, size=60)], support=UNIT) for _ in range(2))
     solution = ez.solve(line, seen, ez.ForwardBackward(step=0.3), iterations=12)
     assert np.isfinite(ez.certify(solution, using=HoldOut(samples=fresh)).epsilon)
+
+
+def test_draws_from_a_pool_speak_of_its_law():
+    pool = ez.Samples(np.random.default_rng(0).uniform(0, 1, (50, 2)), support=ez.sets.Box(0.0, 1.0))
+    problem = ez.VariationalInequality(lambda x, xi: x - xi, over=ez.sets.Box(0.0, 1.0, dim=2))
+
+    def said(samples, **options):
+        certificate = ez.certify(ez.solve(problem, samples, **options))
+        return [str(one) for one in certificate.leans_on if "independent" in one.what]
+
+    assert said(pool) == ["independent samples of one law: declared (their order does not contradict it)"]
+    drawn = "independent samples of one law: declared (drawn at random from 50 rows: the law is that of such a row)"
+    assert said(pool.take(300, seed=1)) == [drawn]
+    assert drawn in said(pool.take(300, seed=1), holdout=0.5)
+    mixed = pool.take(30, seed=1).followed_by(ez.Samples(pool.values[:9] / 2))
+    assert (pool.drawn_from, pool.take(9, seed=0)[:5].drawn_from, mixed.drawn_from) == (None, 50, None)
+    assert pool.take(9, seed=0, replace=False).drawn_from is None

@@ -7,9 +7,10 @@ of residuals that are still possible with probability 1 − δ, or the reason wh
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
+from weakref import WeakKeyDictionary
 
 from epszero.audit.order import LEVEL, quick
 from epszero.certificates.residuals import Residuals
@@ -38,6 +39,7 @@ class Leaning:
         return f"{self.what}: {self.provenance}" + (f" ({self.evidence})" if self.evidence else "")
 
 
+_order: WeakKeyDictionary[Samples, float] = WeakKeyDictionary()  # p-values of tests on the order, by data set
 INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "their order does not contradict it")
 
 
@@ -79,10 +81,12 @@ def cannot(reason: str, *leans_on: Leaning) -> NoReturn:
     raise Refused(reason, leans_on)
 
 
-def check_independent(samples: Sequence[Samples]) -> None:
+def check_independent(samples: Sequence[Samples]) -> Leaning:
     """A row that was selected twice is one sample, not two independent ones; and the order of rows may tell."""
     for one in samples:
-        p = quick(sample_rows(one.values))
+        p = _order.get(one)
+        if p is None:
+            p = _order[one] = quick(sample_rows(one.values))
         if p <= LEVEL:
             said = f"p = {max(p, 1e-300):.1g}"
             cannot(
@@ -93,6 +97,11 @@ def check_independent(samples: Sequence[Samples]) -> None:
         if one.repeated:
             cannot(f"{one.repeated} of {len(one)} samples are repetitions of others: pass every sample once",
                    Leaning(INDEPENDENT.what, Provenance.VIOLATED, "rows occur more than once"))  # fmt: skip
+    pools = sorted({one.drawn_from or 0 for one in samples})
+    if not pools or pools[0] == 0:
+        return INDEPENDENT
+    rows = " or ".join(str(pool) for pool in pools)
+    return replace(INDEPENDENT, evidence=f"drawn at random from {rows} rows: the law is that of such a row")
 
 
 class Kind(ABC):

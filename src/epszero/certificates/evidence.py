@@ -155,7 +155,8 @@ def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *le
     """The possible residuals, by one confidence set for the mean of each data set."""
     case, rows = evidence.case, evidence.rows
     if evidence.independent:
-        check_independent(evidence.samples)
+        independent = check_independent(evidence.samples)
+        leanings = leanings if leanings and independent is INDEPENDENT else (*leanings, independent)
     regions, known = evidence.regions(bound)
     share = delta / max(1, len(rows))
     for matrix in rows:
@@ -168,7 +169,7 @@ def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *le
     residuals = _residuals(evidence, sets)
     empirical = float(np.linalg.norm(case.empirical))
     terms = {"empirical": empirical, "deviation": residuals.epsilon - empirical, "samples": float(_count(rows))}
-    leans_on = (*known, *(leanings or (INDEPENDENT,)), *_structure(evidence)) if rows else ()
+    leans_on = (*known, *leanings, *_structure(evidence)) if rows else ()
     return Finding(residuals, f"{title}, {bound.title}, {_said(rows)}", terms, leans_on)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epszero.certificates._base import INDEPENDENT, Finding, Kind, check_independent
+from epszero.certificates._base import Finding, Kind, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -32,7 +32,7 @@ class RepairedStability(Kind):
 
     def examine(self, case: Case, delta: float) -> Finding:
         run, noise = fixed_run(case), Noise(case)
-        check_independent(case.samples)
+        independent = check_independent(case.samples)
         steps = stability(case, noise)
         s, R = run.s, noise.R
         beta = (1 + float(steps.q[-1])) * steps.difference(s)
@@ -46,5 +46,5 @@ class RepairedStability(Kind):
             lean(name, one) for name, one in (("μ", case.mu), ("κ", case.kappa), ("θ", case.theta)) if one is not None
         ]
         by = f"{self.title}, {steps.because}, {s} samples"
-        leans_on = (lean("R", R), *known, INDEPENDENT, run.leaning)
+        leans_on = (lean("R", R), *known, independent, run.leaning)
         return Finding(Residuals.ball(np.zeros_like(case.z), terms["epsilon"]), by, terms, leans_on)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from epszero._checks import positive, refuse
-from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, Refused, cannot, check_independent
+from epszero.certificates._base import Finding, Kind, Leaning, Refused, cannot, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -46,7 +46,7 @@ class UniformStability(Kind):
 
     def examine(self, case: Case, delta: float) -> Finding:
         run, noise = fixed_run(case), Noise(case)
-        check_independent(case.samples)
+        independent = check_independent(case.samples)
         M = noise.M
         beta, known, doubt = _beta(case, run, M.value)
         if self.loss_bound is not None:
@@ -63,7 +63,7 @@ class UniformStability(Kind):
             constants = [lean(name, one) for name, one in (("M", M), *known)]
         except Refused as refused:  # what the paper would say is kept in the terms
             raise Refused(str(refused), refused.leans_on, terms) from refused
-        leans_on = (*constants, *doubt, Leaning.on("ℓ̄", loss), INDEPENDENT, run.leaning)
+        leans_on = (*constants, *doubt, Leaning.on("ℓ̄", loss), independent, run.leaning)
         if terms["largest_loss"] > loss.value * (1 + 1e-9):
             violated = Leaning("ℓ̄", Provenance.VIOLATED, "by a sample's loss")
             found = f"a sample's loss is {terms['largest_loss']:.4g}, beyond ℓ̄ = {loss.value:.4g}"

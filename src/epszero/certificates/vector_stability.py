@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epszero.certificates._base import INDEPENDENT, Finding, Kind, Leaning, cannot, check_independent
+from epszero.certificates._base import Finding, Kind, Leaning, cannot, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
@@ -38,7 +38,7 @@ class VectorStability(Kind):
     def examine(self, case: Case, delta: float) -> Finding:
         if len(case.samples) != 1:
             cannot("stability bounds are for one data set that all agents see")
-        check_independent(case.samples)
+        independent = check_independent(case.samples)
         noise, s = Noise(case), len(case.samples[0])
         R, L, variance = noise.R, noise.slope, noise.variance
         residual = float(np.linalg.norm(case.empirical))
@@ -54,7 +54,7 @@ class VectorStability(Kind):
         deviation = width(s, delta, R.value, variance.value, L.value, d) + L.value * off
         terms = {"empirical": residual, "deviation": deviation, "R": R.value, "variance": variance.value,
                  "L": L.value, "d": d, "samples": float(s)}  # fmt: skip
-        leans_on = (lean("R", R), Leaning.on("L_Δ", L), *leanings, INDEPENDENT)
+        leans_on = (lean("R", R), Leaning.on("L_Δ", L), *leanings, independent)
         return Finding(Residuals.ball(case.empirical, deviation), f"{self.title}, {why}, {s} samples", terms, leans_on)
 
 

@@ -1,6 +1,5 @@
 """What an experiment tells, and the files it is written to."""
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,13 +11,10 @@ import polars as pl
 
 import epszero as ez
 from epszero.experiments._store import Arrays, Piece
-from epszero.report import write_file
+from epszero.report import FORMS, drawn, write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FORMS = ("png", "pdf", "svg")
-UNDATED: dict[str, dict[str, Any]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 @dataclass(frozen=True)
@@ -118,16 +114,6 @@ def written(name: str, title: str, outcome: Outcome, setting: Setting, out: Path
     )
     files.append(write_file(out / f"{name}.md", as_markdown(name, title, outcome)))
     return Result(name, title, outcome, tuple(files))
-
-
-def drawn(figure: "Figure", form: str) -> bytes:
-    """The figure as a file, equal bytes for equal figures."""
-    import matplotlib as mpl  # noqa: PLC0415  (a second of loading, for those who draw)
-
-    packed = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "epszero", "svg.fonttype": "path"}):
-        figure.savefig(packed, format=form, dpi=150, metadata=UNDATED[form])
-    return packed.getvalue()
 
 
 def as_markdown(name: str, title: str, outcome: Outcome) -> str:

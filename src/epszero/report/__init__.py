@@ -5,6 +5,7 @@ from epszero.report.report import Page as Page
 from epszero.report.report import report as report
 from epszero.report.style import BLUE as BLUE
 from epszero.report.style import COLOURS as COLOURS
+from epszero.report.style import FORMS as FORMS
 from epszero.report.style import GREEN as GREEN
 from epszero.report.style import GREY as GREY
 from epszero.report.style import ORANGE as ORANGE
@@ -13,6 +14,7 @@ from epszero.report.style import RED as RED
 from epszero.report.style import SKY as SKY
 from epszero.report.style import SPREAD as SPREAD
 from epszero.report.style import beside as beside
+from epszero.report.style import drawn as drawn
 from epszero.report.style import figure as figure
 from epszero.report.style import tidy as tidy
 from epszero.report.style import whole as whole

@@ -1,6 +1,7 @@
 """What pictures share: colours, figures, axes. Matplotlib loads with the first picture; nothing is shown or saved."""
 
-from typing import TYPE_CHECKING
+import io
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 GREY = "#777777"
+FORMS = ("png", "pdf", "svg")  # in which figures are written
 SPREAD = (10, 90)  # percentiles between which a band lies
 
 
@@ -18,6 +20,17 @@ def figure(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415  (a second of loading, for those who draw)
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def drawn(sheet: "Figure", form: str) -> bytes:
+    """The figure as a file ("png", "pdf" or "svg"): equal bytes for equal figures, as no time is written into it."""
+    import matplotlib as mpl  # noqa: PLC0415  (as above)
+
+    undated: dict[str, Any] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    packed = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "epszero", "svg.fonttype": "path"}):
+        sheet.savefig(packed, format=form, dpi=150, metadata=undated.get(form, {}))
+    return packed.getvalue()
 
 
 def tidy(*axes: "Axes") -> None:

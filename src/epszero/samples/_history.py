@@ -40,6 +40,12 @@ class History:
             return 0
         return len(self.rows) - len(np.unique(self.rows))
 
+    @property
+    def pool(self) -> int | None:
+        """Of how many rows these are random draws; None where they are not, or not all from one pool."""
+        one_draw = len(np.unique(self.rows >> ROOT)) == 1 and len({id(pool) for pool in self.pools}) == 1
+        return len(self.pools[0]) if one_draw else None
+
     def selected(self, index: Any) -> "History":
         """Some of the rows."""
         return History(self.rows[index], self.pools)

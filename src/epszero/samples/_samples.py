@@ -143,6 +143,11 @@ class Samples:
         """How many rows are here again, though not drawn again: a row selected twice is one sample, not two."""
         return self._history.repeated
 
+    @property
+    def drawn_from(self) -> int | None:
+        """Of how many rows these are random draws with replacement, so that their law is that of such a row."""
+        return self._history.pool
+
     def overlaps(self, other: "Samples") -> bool:
         """Whether some of these samples are the other's, as far as their history or their values tell.
 

@@ -1,0 +1,122 @@
+"""`epszero certify`: how far the answer can be from the truth behind the samples."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import epszero as ez
+from epszero.cli import options
+from epszero.cli.data import Data, check_delta, check_holdout
+from epszero.cli.endings import REFUSED, tell
+from epszero.cli.model import split
+from epszero.cli.output import check_places, emit, screen, show, write_all
+from epszero.cli.run import problem_of, solved
+
+
+class Kind(StrEnum):
+    """Kinds of certificate by name."""
+
+    MEAN_DEVIATION = "mean-deviation"
+    HOLD_OUT = "hold-out"
+    VECTOR_STABILITY = "vector-stability"
+    ANYTIME = "anytime"
+    ESTIMATED = "estimated-support"
+    REPAIRED = "repaired-stability"
+    UNIFORM = "uniform-stability"
+
+    def made(self) -> Any:
+        """The object that `ez.certify(using=…)` takes."""
+        kinds = ez.certificates
+        return {
+            Kind.MEAN_DEVIATION: kinds.MeanDeviation,
+            Kind.HOLD_OUT: kinds.HoldOut,
+            Kind.VECTOR_STABILITY: kinds.VectorStability,
+            Kind.ANYTIME: kinds.Anytime,
+            Kind.ESTIMATED: lambda: kinds.MeanDeviation(support="estimated"),
+            Kind.REPAIRED: kinds.RepairedStability,
+            Kind.UNIFORM: kinds.UniformStability,
+        }[self]()
+
+
+Using = Annotated[
+    Kind | None,
+    typer.Option(help="The kind of certificate; by default the one that suits the problem.", show_default=False),
+]
+
+
+def certify(  # noqa: PLR0913  (one per option)
+    ctx: typer.Context,
+    model: options.Model,
+    *,
+    samples: options.SamplesFile = None,
+    columns: options.Columns = None,
+    support: options.Support = None,
+    drop_missing: options.DropMissing = False,
+    draws: options.Draws = None,
+    holdout: options.Holdout = None,
+    delta: options.Delta = 0.05,
+    using: Using = None,
+    iterations: options.Iterations = None,
+    tol: options.Tolerance = None,
+    step: options.Step = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    report: options.Report = None,
+) -> None:
+    """Solve a problem from samples, and certify the answer.
+
+    **Examples**
+
+    `epszero certify model.py:game --samples prices.csv --support=-0.5,4`
+
+    `epszero certify model.py:game --samples days.csv --support=-0.5,4 --draws 3000 --report report.html`
+
+    `epszero certify model.py:loss --samples data.csv --holdout 0.3 --json > certificate.json`
+    """
+    check_delta(delta)
+    check_holdout(holdout)
+    check_places({"--report": report}, {"MODEL": split(model)[0], "--samples": samples})
+    files: dict[Path, str | bytes] = {}
+    with problem_of(model, "solving and certifying", as_json=as_json) as problem:
+        data = Data(samples, columns, support, drop_missing, draws, seed).read(problem)
+        solution = solved(problem, data, holdout=holdout, iterations=iterations, tol=tol, step=step)
+        certificate = ez.certify(solution, delta, None if using is None else using.made())
+        if report is not None:
+            audit = ez.audit(problem, data, seed=seed)
+            page = ez.report(certificate, solution, audit, title=model, seed=seed, command=ctx.obj)
+            files[report] = page.html
+    write_all(files)
+    if as_json:
+        emit(json.loads(certificate.to_json()))
+    else:
+        console = screen()
+        show(console, solution)
+        show(console, certificate)
+        for path in files:
+            show(console, f"Written: {path}")
+    leave_if_refused(certificate)
+
+
+def leave_if_refused(certificate: Any) -> None:
+    """Exit code 1 with reason and remedy, where nothing can be said."""
+    if certificate.verdict == "refused":
+        why = certificate.reason.split(": ")[0].rstrip(".")
+        tell(f"The certificate is refused: {why}. {_remedy(certificate)}".rstrip())
+        raise typer.Exit(REFUSED)
+
+
+def _remedy(certificate: Any) -> str:
+    """What options can do about it."""
+    reason = certificate.reason
+    violated = [leaning.what for leaning in certificate.leans_on if leaning.provenance == "violated"]
+    if "independent" in reason or any("independent" in what for what in violated):
+        return ("Pass --draws N for independent draws of the rows, if the law that is meant is that of a row of the "
+                "file picked at random.")  # fmt: skip
+    samples = certificate.solution.samples
+    if isinstance(samples, ez.Samples) and samples.support is None and certificate.solution.problem.oracle.uncertain:
+        return ("If you know where every possible sample lies, say so: --support=LO,HI; if not, --using "
+                "estimated-support takes the range of the data, and the certificate is heuristic.")  # fmt: skip
+    return ""

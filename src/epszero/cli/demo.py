@@ -1,0 +1,80 @@
+"""`epszero demo`: twenty electric vehicles, 3000 days of real prices, solved and certified."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+import epszero as ez
+from epszero.cli.certify import leave_if_refused
+from epszero.cli.output import check_folder, screen, show, working, write_all
+from epszero.report import FORMS, drawn
+
+VEHICLES, DAYS, FLEET_SEED, DRAW_SEED = 20, 3000, 0, 1
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder for report, certificate and figure.")]
+
+
+def demo(ctx: typer.Context, out: Out = Path()) -> None:
+    """Find when twenty electric vehicles charge, from ten years of real prices; certify the answer, draw it, report.
+
+    Writes report.html, certificate.json and charging.png (.pdf, .svg).
+
+    **Example**
+
+    `epszero demo --out demo`
+    """
+    check_folder("--out", out)
+    with working("solving and certifying"):
+        days = ez.datasets.day_ahead_prices()
+        prices = days.take(DAYS, seed=DRAW_SEED)  # independent draws: the law is that of a day picked at random
+        game = ez.models.ev_charging(vehicles=VEHICLES, seed=FLEET_SEED)
+        audit, ordered = ez.audit(game, prices), ez.audit(game, days)
+        solution = ez.solve(game, prices)
+        if solution.status is ez.Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        equilibrium = solution.check_equilibrium()
+        certificate = ez.certify(solution)
+        record = certificate.to_json()
+        page = ez.report(certificate, solution, audit, title=f"{VEHICLES} electric vehicles", seed=DRAW_SEED,
+                         command=ctx.obj)  # fmt: skip
+        picture = game.plot(solution)
+        files: dict[Path, str | bytes] = {out / "report.html": page.html, out / "certificate.json": record}
+        files |= {out / f"charging.{form}": drawn(picture, form) for form in FORMS}
+        verified = ez.verify(record, game, prices)
+    write_all(files)
+    console = screen()
+    console.print(hours_table(prices, solution.x, range(14), f"{VEHICLES} vehicles, {len(days)} days of prices"))
+    show(console, saving(solution.x, prices))
+    show(console, solution)
+    show(console, f"Checked again from x, z and the data: {solution.check()}.")
+    show(console, f"Checked by an independent solver: {equilibrium}.")
+    show(console, "\nWhat is known of the game and its data, and on whose word?\n")
+    show(console, audit)
+    show(console, f"\nDays in their order would not do: {ordered.assumptions['independent'].evidence}.")
+    show(console, "\nHow far is the answer from the truth, the equilibrium under the law of the prices?\n")
+    show(console, certificate)
+    show(console, f"\nRecomputed from its record: {verified}\n")
+    for path in files:
+        show(console, f"Written: {path}")
+    leave_if_refused(certificate)
+
+
+def hours_table(prices: Any, x: Any, hours: Any, title: str) -> Table:
+    """Mean price and average demand of each hour."""
+    mean, demand = prices.values.mean(axis=0), x.mean(axis=0)
+    unit = 30 / max(float(demand.max()), 1e-12)
+    table = Table("hour", "mean price", "average demand", "", title=title, title_justify="left")
+    for hour, price, energy in zip(hours, mean, demand, strict=True):
+        table.add_row(f"{hour:2d}:00", f"{price:.4f} €/kWh", f"{energy:5.2f} kWh", "█" * round(unit * float(energy)))
+    return table
+
+
+def saving(x: Any, prices: Any) -> str:
+    """What the energy costs, and what the same energy would cost if it were charged evenly."""
+    mean = prices.values.mean(axis=0)
+    even = np.outer(x.sum(axis=1), np.full(len(mean), 1 / len(mean)))
+    return (f"Energy costs {np.mean(x @ mean):.3f} € per vehicle and day; charging evenly it would be "
+            f"{np.mean(even @ mean):.3f} €.")  # fmt: skip

@@ -1,0 +1,196 @@
+"""`epszero ev`: the charging game for those who write no Python."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import epszero as ez
+from epszero.cli import options
+from epszero.cli.certify import leave_if_refused
+from epszero.cli.data import check_delta
+from epszero.cli.demo import hours_table, saving
+from epszero.cli.endings import refuse
+from epszero.cli.fleet import FleetFile, read_fleet, refuse_unreachable
+from epszero.cli.output import check_places, emit, screen, show, working, write_all
+from epszero.cli.run import solved
+
+OPTIONS = {"hours": "--hours", "start": "--start", "end": "--end", "support": "--limits", "file_unit": "--unit",
+           "zone": "--zone", "area": "--zone", "country": "--zone", "time_zone": "--time-zone"}  # fmt: skip
+BY_SET = "pass support=None, or a set that holds every price that can occur"
+CAP = 2.5  # kWh an hour, where a fleet does not say: the paper's
+
+PricesFile = Annotated[
+    Path,
+    typer.Option("--prices", metavar="FILE", help="CSV with hourly prices: ENTSO-E or Ember exports, or your own.",
+                 show_default=False),
+]  # fmt: skip
+FleetOption = Annotated[
+    Path,
+    typer.Option("--fleet", metavar="FILE", show_default=False,
+                 help="CSV with a row per vehicle: need (kWh), and if you like cap (kWh an hour), wear (€/kWh²), "
+                 "fee (€/kWh) and id or name. What it lacks is the paper's: cap 2.5, the others drawn with --seed."),
+]  # fmt: skip
+Hours = Annotated[str, typer.Option(metavar="A-B", help="Hours of the day, 0-13 say, or 0-5,22,23.")]
+First = Annotated[
+    str | None,
+    typer.Option(metavar="DAY", help="First day, as in 2024-01-31.", rich_help_panel=options.DATA, show_default=False),
+]
+Last = Annotated[
+    str | None, typer.Option(metavar="DAY", help="Last day.", rich_help_panel=options.DATA, show_default=False)
+]
+Zone = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Area or country, where the file has several.", rich_help_panel=options.DATA,
+                 show_default=False),
+]  # fmt: skip
+Unit = Annotated[
+    str | None,
+    typer.Option(metavar="UNIT", rich_help_panel=options.DATA, show_default=False,
+                 help="Of a file with a row per day: EUR/MWh unless told, EUR/kWh or ct/kWh."),
+]  # fmt: skip
+TimeZone = Annotated[
+    str, typer.Option(metavar="NAME", help="Whose clock days and hours follow.", rich_help_panel=options.DATA)
+]
+Limits = Annotated[
+    str | None,
+    typer.Option(metavar="LO,HI", rich_help_panel=options.DATA, show_default=False,
+                 help="Where every possible price lies, in EUR/MWh; unless told the limits of the market, -500,4000."),
+]  # fmt: skip
+Capacity = Annotated[
+    float | None,
+    typer.Option(metavar="KWH", help="What all vehicles together may draw in an hour.", show_default=False),
+]
+Out = Annotated[
+    Path, typer.Option(metavar="FILE.csv", help="A row per vehicle, a column per hour.", rich_help_panel=options.OUTPUT)
+]
+
+
+def ev(  # noqa: PLR0913  (one per option)
+    ctx: typer.Context,
+    prices: PricesFile,
+    fleet: FleetOption,
+    *,
+    hours: Hours = "0-13",
+    start: First = None,
+    end: Last = None,
+    zone: Zone = None,
+    unit: Unit = None,
+    time_zone: TimeZone = "Europe/Amsterdam",
+    limits: Limits = None,
+    capacity: Capacity = None,
+    delta: options.Delta = 0.05,
+    draws: options.Draws = None,
+    seed: options.Seed = 0,
+    out: Out = Path("schedules.csv"),
+    as_json: options.Json = False,
+    report: options.Report = None,
+) -> None:
+    """Say when the vehicles of a fleet charge, from a file of prices; certify the answer. No Python needed.
+
+    Days that follow each other are not independent, so their certificate is refused (exit code 1) unless --draws
+    is given; the schedules are written all the same.
+
+    **Examples**
+
+    `epszero ev --prices prices.csv --fleet fleet.csv --draws 3000`
+
+    `epszero ev --prices prices.csv --fleet fleet.csv --hours 0-6 --capacity 40 --report report.html`
+    """
+    check_delta(delta)
+    chosen, support = _hours(hours), _limits(limits)
+    if capacity is not None and not 0 <= capacity < float("inf"):
+        refuse("--capacity", f"must be kWh, at least 0, but it is {capacity:g}", "Pass a number of kWh")
+    check_places({"--out": out, "--report": report}, {"--prices": prices, "--fleet": fleet})
+    files: dict[Path, str | bytes] = {}
+    with working("solving and certifying", as_json=as_json):
+        cars = read_fleet(fleet)
+        refuse_unreachable(cars, cars.columns.get("cap", np.full(len(cars.vehicles), CAP)), len(chosen))
+        days = _read(prices, zone=zone, file_unit=unit, hours=chosen, start=start, end=end, support=support,
+                     time_zone=time_zone)  # fmt: skip
+        samples = days.samples if draws is None else days.samples.take(draws, seed=seed)
+        game = ez.models.ev_charging(fleet=cars.columns, cap=CAP, hours=len(chosen), seed=seed, capacity=capacity)
+        solution = solved(game, samples, holdout=None, iterations=None, tol=None, step=None)
+        equilibrium = None if as_json else solution.check_equilibrium()
+        certificate = ez.certify(solution, delta)
+        files[out] = schedules(cars, solution.x, chosen)
+        if report is not None:
+            page = ez.report(certificate, solution, ez.audit(game, samples, seed=seed), seed=seed, command=ctx.obj,
+                             title=f"{len(cars.vehicles)} electric vehicles")  # fmt: skip
+            files[report] = page.html
+    write_all(files)
+    if as_json:
+        emit({
+            "vehicles": cars.vehicles, "hours": list(chosen), "schedules": solution.x.tolist(),
+            "multipliers": None if solution.multipliers is None else solution.multipliers.tolist(),
+            "prices": str(days), "seed": seed, "written": [str(path) for path in files],
+            "certificate": json.loads(certificate.to_json()),
+        })  # fmt: skip
+    else:
+        console = screen()
+        show(console, days)
+        console.print(hours_table(samples, solution.x, chosen, f"{len(cars.vehicles)} vehicles"))
+        show(console, saving(solution.x, samples))
+        show(console, f"Checked by an independent solver: {equilibrium}.")
+        for note in _drawn(cars, seed):
+            show(console, note)
+        show(console, certificate)
+        for path in files:
+            show(console, f"Written: {path}")
+    leave_if_refused(certificate)
+
+
+def schedules(cars: FleetFile, x: Any, hours: tuple[int, ...]) -> str:
+    """CSV: a row per vehicle, a column per hour, kWh."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([cars.label, *(f"{hour:02d}:00" for hour in hours)])
+    for name, row in zip(cars.vehicles, x, strict=True):
+        writer.writerow([name, *(f"{max(float(energy), 0.0):.12g}" for energy in row)])
+    return text.getvalue()
+
+
+def _read(path: Path, **asked: Any) -> Any:
+    try:
+        return ez.datasets.read_prices(path, **asked)
+    except ez.InputError as error:
+        head, _, rest = str(error).partition(": ")
+        rest = rest.replace(BY_SET, "pass --limits=LO,HI that hold every price that can occur")
+        rest = re.sub(r"\b(?:area|country|zone)=('[^']*')", r"--zone \1", rest)
+        raise ez.InputError(f"{OPTIONS.get(head, '--prices')}: {rest}") from error
+
+
+def _drawn(cars: FleetFile, seed: int) -> list[str]:
+    """What was not in the file."""
+    lacking = [name for name in ("wear", "fee") if name not in cars.columns]
+    notes = [f"The fleet says nothing of {' and '.join(lacking)}: drawn as in the paper, with seed {seed}."]
+    caps = [f"The fleet says nothing of cap: {CAP:g} kWh an hour for all."]
+    return (notes if lacking else []) + ([] if "cap" in cars.columns else caps)
+
+
+def _hours(text: str) -> tuple[int, ...]:
+    """`0-13`, `7`, or several of these: the hours they name, none of them twice."""
+    parts = [re.fullmatch(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?", part) for part in text.split(",")]
+    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
+    chosen = [hour for span in spans for hour in span]
+    if len(spans) < len(parts) or not all(spans) or max(chosen) > 23 or len(set(chosen)) < len(chosen):
+        refuse("--hours", f"{text!r} is not a list of different hours from 0 to 23", "Write --hours 0-13, or 0-5,22,23")
+    return tuple(chosen)
+
+
+def _limits(text: str | None) -> Any:
+    """Every possible price, as the reader wants it."""
+    if text is None:
+        return "market"
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        refuse("--limits", f"{text!r} is not two numbers LO,HI", "Write --limits=-500,4000")
+    if not -float("inf") < low < high < float("inf"):
+        refuse("--limits", f"no price lies between {low:g} and {high:g}", "Write the lower one first, as in -500,4000")
+    return ez.sets.Box(low / 1000, high / 1000)  # EUR/MWh in EUR/kWh

@@ -1,0 +1,104 @@
+"""`epszero plan`: how many samples it takes, or what so many can promise."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import epszero as ez
+from epszero.cli import options
+from epszero.cli.data import Data, box, check_delta
+from epszero.cli.endings import REFUSED, refuse, tell
+from epszero.cli.model import split
+from epszero.cli.output import check_places, emit, screen, show, write_all
+from epszero.cli.run import problem_of
+
+
+class Measure(StrEnum):
+    """What a target speaks of."""
+
+    RESIDUAL = "residual"
+    DISTANCE = "distance"
+    EXPLOITABILITY = "exploitability"
+    COST_GAP = "cost-gap"
+
+
+Target = Annotated[float | None, typer.Option(metavar="EPS", help="The bound that is wanted.", show_default=False)]
+Size = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Instead: what can so many promise?", show_default=False)
+]
+Of = Annotated[Measure, typer.Option(help="What the bound is of.")]
+Dim = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, rich_help_panel=options.DATA, show_default=False,
+        help="Numbers in a sample, where there is no file yet but a --support.",
+    ),
+]  # fmt: skip
+
+
+def plan(  # noqa: PLR0913  (one per option)
+    ctx: typer.Context,
+    model: options.Model,
+    *,
+    target: Target = None,
+    size: Size = None,
+    of: Of = Measure.RESIDUAL,
+    delta: options.Delta = 0.05,
+    samples: options.SamplesFile = None,
+    columns: options.Columns = None,
+    support: options.Support = None,
+    dim: Dim = None,
+    drop_missing: options.DropMissing = False,
+    draws: options.Draws = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+    report: options.Report = None,
+) -> None:
+    """Say how many samples a bound takes, before there are any.
+
+    --samples is a pilot, with its --support; without one, --support and --dim will do.
+
+    **Examples**
+
+    `epszero plan model.py:game --samples pilot.csv --support=-0.5,4 --target 0.2 --of distance`
+
+    `epszero plan model.py:game --support 0,0.5 --dim 14 --size 3000`
+    """
+    check_delta(delta)
+    if (target is None) == (size is None):
+        refuse("--target, --size", "exactly one of them must be given", "Pass --target 0.1, or --size 3000")
+    if target is not None and not 0 < target < float("inf"):
+        refuse("--target", f"must be a number above 0, but it is {target:g}", "Pass 0.1, say")
+    if dim is not None and (samples is not None or support is None):
+        refuse("--dim", "is for a --support without --samples", "Leave it out, or pass --support=LO,HI alone")
+    check_places({"--report": report}, {"MODEL": split(model)[0], "--samples": samples})
+    files: dict[Path, str | bytes] = {}
+    with problem_of(model, "planning", as_json=as_json) as problem:
+        if samples is None and support is not None and problem.oracle.uncertain:
+            data = _known_range(support, dim)
+        else:
+            data = Data(samples, columns, support, drop_missing, draws, seed).read(problem)
+        made = ez.plan(problem, target, delta, of=of.replace("-", " "), samples=data, size=size)
+        if report is not None:
+            files[report] = ez.report(made, title=model, seed=seed, command=ctx.obj).html
+    write_all(files)
+    sure = [row for row in made.rows if row.answer is not None and "heuristic" not in row.note]
+    if as_json:
+        rows = [{"kind": row.kind, "answer": row.answer, "note": row.note} for row in made.rows]
+        emit({"question": made.question, "best": rows[made.rows.index(sure[0])] if sure else None, "rows": rows})
+    else:
+        console = screen()
+        show(console, made)
+        for path in files:
+            show(console, f"Written: {path}")
+    if not sure:
+        tell("No kind of certificate can promise that. Pass a --support, declare constants in the model, or ask less.")
+        raise typer.Exit(REFUSED)
+
+
+def _known_range(support: str, dim: int | None) -> Any:
+    if dim is None and ":" not in support:
+        refuse("--dim", "is needed: without --samples nothing says how many numbers a sample has", "Pass --dim 14, say")
+    return box(support, dim)
