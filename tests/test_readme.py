@@ -10,8 +10,15 @@ TEXT = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 def test_the_readme_runs(capsys):
     names = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL):
-        exec(compile(block, "README.md", "exec"), names)  # our own text
+    first, *blocks = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+    exec(compile(first, "README.md", "exec"), names)  # our own text
+    shown = re.findall(r"^```text\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)[0].splitlines()
+    printed = capsys.readouterr().out.splitlines()
+    assert [re.sub(r"[\d.]+e-\d+", "…", line) for line in printed[:8]] == [
+        re.sub(r"[\d.]+e-\d+", "…", line) for line in shown[:8]
+    ]
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
     check, *multipliers, first, second = capsys.readouterr().out.splitlines()
     assert re.match(r"the largest saving of 20 agents, each deviating alone, is \S+; for convex costs", check)
     assert float(re.findall(r"is (\S+);", check)[0]) < 1e-9

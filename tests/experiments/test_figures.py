@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.experiments import dependent, fig1, growth, table2
+from epszero.experiments import dependent, fig1, table2, tightness
 from epszero.experiments._charging import charging, surrogate_piece
 from epszero.experiments._outcome import Setting, size
 
@@ -80,4 +80,9 @@ def test_every_experiment_runs_and_says_something(tmp_path):
     assert tables["dependent"]["refused"][0] == 24
     assert tables["dependent"]["missed"][3] <= 0.05
     assert all(-0.6 < slope < -0.45 for slope in tables["growth"]["slope"])
-    assert growth.SIZES[-1] == 30_000
+    (draw,) = charging().draws(Setting(), 300, [0])
+    (half,), whole = tightness.RUNS["half"]([draw]), ez.solve(charging().game, draw, holdout=0.5)
+    assert half.holdout is not None
+    assert whole.holdout is not None
+    assert half.holdout.digest() == whole.holdout.digest()
+    assert size(half.x - whole.x) < 1e-7

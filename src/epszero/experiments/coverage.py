@@ -39,15 +39,15 @@ def _trials(setting: Setting, batch: range) -> Arrays:
     it = charging()
     draws = [it.pool.take(S, seed=setting.generator(4, trial)) for trial in batch]
     solved = {run: RUNS[run](draws) for run in ("solved", "half")}
+    truth = {run: it.errors(solutions) for run, solutions in solved.items()}
+    away = {run: np.array([size(one.x - it.exact) for one in solutions]) for run, solutions in solved.items()}
     rows: dict[str, list[Any]] = {"residual": [], "distance": []}
     for kind, run in KINDS.values():
         found = ez.certify_many(solved[run], DELTA, kind)
-        rows["residual"].append(it.errors(solved[run]) / [one.epsilon for one in found])
-        rows["distance"].append(
-            [size(one.x - it.exact) for one in solved[run]] / np.array(finite([one.distance for one in found]))
-        )
+        rows["residual"].append(truth[run] / [one.epsilon for one in found])
+        rows["distance"].append(away[run] / finite([one.distance for one in found]))
     spread = [np.sqrt(20 * np.sum(np.var(draw.values, axis=0)) / S) for draw in draws]
-    rows["residual"].append(it.errors(solved["solved"]) / spread)
+    rows["residual"].append(truth["solved"] / spread)
     rows["distance"].append(np.full(len(batch), np.nan))
     return {name: np.array(values) for name, values in rows.items()}
 
