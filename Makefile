@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+COMPILED := JAX_COMPILATION_CACHE_DIR=$(CURDIR)/$(VENV)/compiled JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: help test test-browser lint types validity demo bench docs tools lock clean
@@ -18,7 +19,7 @@ help:
 	@echo "make clean  remove whatever the others made"
 
 test: lint types
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(COMPILED) $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-browser: $(VENV)/.browser
 	@command -v chromium > /dev/null || { echo "test-browser: chromium is not installed. Install Debian's package chromium." >&2; exit 1; }

@@ -64,6 +64,7 @@ print(before[0][0])
 """
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("x64", "dtype"), [("0", "float32"), ("1", "float64")])
 def test_a_users_program_is_left_alone(x64, dtype):
     environment = {**os.environ, "JAX_ENABLE_X64": x64}

@@ -122,7 +122,7 @@ def reference(M, q, A, b, E, e, solver=interior_point):
     return x, z, unique
 
 
-@pytest.mark.parametrize("TRIALS", [10, pytest.param(110, marks=pytest.mark.long)])
+@pytest.mark.parametrize("TRIALS", [5, pytest.param(110, marks=pytest.mark.long)])
 @pytest.mark.parametrize("shared", [False, True], ids=["alone", "shared"])
 def test_random_affine_games_agree_with_their_kkt_system(shared, TRIALS):
     """Half of them rotate (by interior point), half have a potential (a quadratic programme by Clarabel)."""
@@ -175,6 +175,7 @@ def random_cars(rng):
 
 
 @pytest.mark.parametrize("TRIALS", [2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.some(2)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_random_games_of_agents_alike_with_sets_of_their_own(sparse, TRIALS):
     rng = np.random.default_rng(11 + sparse)

@@ -169,6 +169,7 @@ def value_of(A):
     return linprog(np.append(np.zeros(m), 1.0), rows, np.zeros(n), sums, [1.0], bounds=bounds).fun
 
 
+@pytest.mark.long
 def test_zero_sum_matrix_games():
     many = [ez.Samples.from_arrays(A[None]) for A in MATRICES]
     solutions = ez.solve_many(MATRIX_GAME, many, ez.ForwardBackwardForward())
@@ -212,6 +213,7 @@ def test_braess_paradox():
     assert_equilibrium(solution, 1e-6)
 
 
+@pytest.mark.long
 def test_braess_with_drivers_who_know_their_own_weight():
     """Six who may split one vehicle each: equal marginal times give 9f + 11m = 240/7 with 2f + m = 6."""
 

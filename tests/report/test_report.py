@@ -126,6 +126,7 @@ def test_parts_alone_and_none(certificate, game, prices, audit):
     assert all(f'id="{name}"' in report(plan, None, audit, certificate).html for name in ("plan", "audit", "answer"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("shape", ["minimisation", "dictionary", "one", "own data", "no samples", "large x"])
 def test_every_shape_of_problem(shape):
     rng = np.random.default_rng(0)
