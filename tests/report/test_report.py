@@ -203,3 +203,17 @@ def test_parts_that_do_not_belong_together(certificate, game, prices):
             report(one, other)
     with pytest.raises(ez.InputError, match="two of the kind"):
         report(certificate, ez.certify(other))
+
+
+def test_a_guess_is_called_one_everywhere_and_draws_say_whose_truth_it_is():
+    pool = ez.Samples(np.random.default_rng(0).uniform(size=(50, 3)))
+    game = ez.models.ev_charging(vehicles=2, hours=3, need=2.0)
+    guess = ez.certify(ez.solve(game, pool.take(80, seed=0)), using=ez.certificates.MeanDeviation(support="estimated"))
+    assert guess.verdict == "heuristic"
+    html = report(guess).html
+    assert "As a guess, not a guarantee" in html
+    assert "What is guessed" in html
+    assert "Nobody promises that" in html
+    assert "With 95" not in html
+    assert "hold together, with probability at least" not in html
+    assert "drawn at random from 50 rows" in html

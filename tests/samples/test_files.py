@@ -169,3 +169,15 @@ def test_files_give_back_every_bit(tmp_path_factory, numbers):
     expected = Samples(np.column_stack([numbers, numbers[::-1]])).digest()
     assert Samples.from_csv(folder / "t.csv").digest() == expected
     assert Samples.from_parquet(folder / "t.parquet").digest() == expected
+
+
+def test_numbers_in_place_of_a_header_are_refused_and_hours_are_not(csv):
+    for text in ("0.1,0.2\n0.3,0.4\n", "1e3\n2\n", "-1,2\n3,4\n", "0.5,0.5\n1,2\n"):
+        with pytest.raises(InputError, match="Put a header above it"):
+            Samples.from_csv(csv(text))
+    assert Samples.from_csv(csv("0,1,23\n5,6,7\n")).columns == ("0", "1", "23")
+
+
+def test_numbers_whose_norm_overflows_are_not_inside_a_support():
+    with pytest.raises(InputError, match="outside the support"):
+        Samples(np.full((2, 3), 1e308), support=Box(0.0, 1.0))

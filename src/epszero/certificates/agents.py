@@ -113,7 +113,9 @@ def _curvatures(case: Case) -> Curvatures | str:
         if least > 0:
             convex = Leaning("own costs strongly convex", Provenance.EXACT, "constant own Hessians")
             return Curvatures(places, [np.linalg.inv(M) for M in exact], "½eᵀM⁻¹e with the own Hessians", (convex,))
-    convex = Leaning("own costs convex", Provenance.DECLARED if exact is None else Provenance.EXACT)
+    known = (Provenance.DECLARED, "what a game takes for granted") if exact is None else (
+        Provenance.EXACT, "constant own Hessians")  # fmt: skip
+    convex = Leaning("own costs convex", *known)
     if case.mu is None or case.mu.provenance is Provenance.VIOLATED:
         return Curvatures(places, np.array(np.inf), "support functions", (convex,))
     leans = (Leaning.on("strong monotonicity μ", case.mu),)

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 from epszero.cli.audit import audit
 from epszero.cli.certify import certify
 from epszero.cli.demo import demo
-from epszero.cli.endings import EXIT_CODES, Door
+from epszero.cli.endings import EXIT_CODES, INTERRUPTED, Door
 from epszero.cli.ev import ev
 from epszero.cli.plan import plan
 from epszero.cli.reproduce import reproduce
@@ -57,4 +58,10 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             with contextlib.suppress(ValueError):  # a stream that was closed
                 stream.reconfigure(errors="replace")
-    app(prog_name="epszero")
+    try:
+        app(prog_name="epszero")
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # at once: threads of compiled programs may still be at work, and crash in between
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
+        raise

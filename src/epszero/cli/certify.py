@@ -103,8 +103,9 @@ def certify(  # noqa: PLR0913  (one per option)
 def leave_if_refused(certificate: Any) -> None:
     """Exit code 1 with reason and remedy, where nothing can be said."""
     if certificate.verdict == "refused":
-        why = certificate.reason.split(": ")[0].rstrip(".")
-        tell(f"The certificate is refused: {why}. {_remedy(certificate)}".rstrip())
+        remedy = _remedy(certificate)
+        why = certificate.reason.split(": ")[0] if remedy else certificate.reason
+        tell(f"The certificate is refused: {why.rstrip('.')}. {remedy}".rstrip())
         raise typer.Exit(REFUSED)
 
 
@@ -115,6 +116,8 @@ def _remedy(certificate: Any) -> str:
     if "independent" in reason or any("independent" in what for what in violated):
         return ("Pass --draws N for independent draws of the rows, if the law that is meant is that of a row of the "
                 "file picked at random.")  # fmt: skip
+    if "kept aside" in reason:
+        return "Pass --holdout 0.3, say: samples that the run never sees."
     samples = certificate.solution.samples
     if isinstance(samples, ez.Samples) and samples.support is None and certificate.solution.problem.oracle.uncertain:
         return ("If you know where every possible sample lies, say so: --support=LO,HI; if not, --using "

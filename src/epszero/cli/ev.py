@@ -15,7 +15,7 @@ from epszero.cli import options
 from epszero.cli.certify import leave_if_refused
 from epszero.cli.data import check_delta
 from epszero.cli.demo import hours_table, saving
-from epszero.cli.endings import refuse
+from epszero.cli.endings import refuse, tell
 from epszero.cli.fleet import FleetFile, read_fleet, refuse_unreachable
 from epszero.cli.output import check_places, emit, screen, show, working, write_all
 from epszero.cli.run import solved
@@ -66,6 +66,16 @@ Capacity = Annotated[
     float | None,
     typer.Option(metavar="KWH", help="What all vehicles together may draw in an hour.", show_default=False),
 ]
+Reference = Annotated[
+    float | None,
+    typer.Option(metavar="KWH", show_default=False, min=0.0,
+                 help="What the average vehicle should draw in an hour; unless told their mean need, spread evenly."),
+]  # fmt: skip
+Weight = Annotated[
+    float,
+    typer.Option(metavar="W", min=0.0,
+                 help="What leaving that costs everyone: W times the squared difference, summed over the hours, in €."),
+]  # fmt: skip
 Out = Annotated[
     Path, typer.Option(metavar="FILE.csv", help="A row per vehicle, a column per hour.", rich_help_panel=options.OUTPUT)
 ]
@@ -84,6 +94,8 @@ def ev(  # noqa: PLR0913  (one per option)
     time_zone: TimeZone = "Europe/Amsterdam",
     limits: Limits = None,
     capacity: Capacity = None,
+    reference: Reference = None,
+    weight: Weight = 1.0,
     delta: options.Delta = 0.05,
     draws: options.Draws = None,
     seed: options.Seed = 0,
@@ -93,8 +105,12 @@ def ev(  # noqa: PLR0913  (one per option)
 ) -> None:
     """Say when the vehicles of a fleet charge, from a file of prices; certify the answer. No Python needed.
 
-    Days that follow each other are not independent, so their certificate is refused (exit code 1) unless --draws
-    is given; the schedules are written all the same.
+    Each vehicle pays for its energy, for wear and fee, and for its part in the total: the average demand should stay
+    near --reference, which costs everyone --weight times the squared difference. Weight 0 leaves prices alone.
+
+    Days that follow each other are seldom independent. Where their order shows it, the certificate is refused (exit
+    code 1), and the schedules are written all the same; where it does not, the certificate leans on it. With --draws it
+    speaks of a day of the file picked at random.
 
     **Examples**
 
@@ -114,7 +130,9 @@ def ev(  # noqa: PLR0913  (one per option)
         days = _read(prices, zone=zone, file_unit=unit, hours=chosen, start=start, end=end, support=support,
                      time_zone=time_zone)  # fmt: skip
         samples = days.samples if draws is None else days.samples.take(draws, seed=seed)
-        game = ez.models.ev_charging(fleet=cars.columns, cap=CAP, hours=len(chosen), seed=seed, capacity=capacity)
+        even = float(np.mean(cars.columns["need"])) / len(chosen) if reference is None else reference
+        game = ez.models.ev_charging(fleet=cars.columns, cap=CAP, hours=len(chosen), seed=seed, capacity=capacity,
+                                     reference=even, weight=weight)  # fmt: skip
         solution = solved(game, samples, holdout=None, iterations=None, tol=None, step=None)
         equilibrium = None if as_json else solution.check_equilibrium()
         certificate = ez.certify(solution, delta)
@@ -137,11 +155,18 @@ def ev(  # noqa: PLR0913  (one per option)
         console.print(hours_table(samples, solution.x, chosen, f"{len(cars.vehicles)} vehicles"))
         show(console, saving(solution.x, samples))
         show(console, f"Checked by an independent solver: {equilibrium}.")
+        if weight > 0:
+            why = ", an even load for their needs" if reference is None else ""
+            show(console, f"Average demand is drawn towards {even:.4g} kWh an hour{why}, with weight {weight:g} "
+                 "(--reference, --weight).")  # fmt: skip
         for note in _drawn(cars, seed):
             show(console, note)
         show(console, certificate)
         for path in files:
             show(console, f"Written: {path}")
+    if draws is None and days.days and certificate.verdict != "refused":
+        tell("The certificate takes the days for independent: their order does not contradict it, but days in a row "
+             "seldom are. With --draws N it speaks of a day of the file picked at random.")  # fmt: skip
     leave_if_refused(certificate)
 
 
@@ -151,7 +176,7 @@ def schedules(cars: FleetFile, x: Any, hours: tuple[int, ...]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([cars.label, *(f"{hour:02d}:00" for hour in hours)])
     for name, row in zip(cars.vehicles, x, strict=True):
-        writer.writerow([name, *(f"{max(float(energy), 0.0):.12g}" for energy in row)])
+        writer.writerow([name, *(f"{max(float(energy), 0.0)!r}" for energy in row)])
     return text.getvalue()
 
 
@@ -161,6 +186,8 @@ def _read(path: Path, **asked: Any) -> Any:
     except ez.InputError as error:
         head, _, rest = str(error).partition(": ")
         rest = rest.replace(BY_SET, "pass --limits=LO,HI that hold every price that can occur")
+        rest = re.sub(r"file_unit=\"([^\"]*)\"", r"--unit \1", rest)
+        rest = rest.replace("Widen the support", "Widen --limits")
         rest = re.sub(r"\b(?:area|country|zone)=('[^']*')", r"--zone \1", rest)
         raise ez.InputError(f"{OPTIONS.get(head, '--prices')}: {rest}") from error
 

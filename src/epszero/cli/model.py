@@ -20,6 +20,7 @@ FORM = "Pass a Python file and a name in it, as in model.py:game"
 PROBLEMS = "ez.Game, ez.AggregativeGame, ez.VariationalInequality, ez.Minimization or ez.Inclusion"
 LIBRARIES = ("site-packages", "dist-packages")
 LONGEST = 500  # letters of a message
+OURS = (TypeError, ValueError)  # what wrong shapes raise
 
 
 class EndedError(Exception):
@@ -53,7 +54,7 @@ def loaded(model: str) -> Generator[Any]:
             where = _place(error, path)
             if where is None:
                 raise
-            raise ModelError(_told(error, *where, path)) from error
+            raise ModelError(_told(*where, path)) from error
 
 
 @contextlib.contextmanager
@@ -123,17 +124,21 @@ def _required(function: Any) -> list[str]:
 # -- where it went wrong -----------------------------------------------------------------------------------------------
 
 
-def _place(error: BaseException, path: Path) -> tuple[str, int, str] | None:
-    """File, line number and line of the user's that an error came from, if it did."""
+def _place(error: Exception, path: Path) -> tuple[BaseException, str, int, str] | None:
+    """What was raised, with file, line number and line of the user's that it came from, if it did.
+
+    Our own sentence about it is better where shapes or traced values are at fault; else what the user's lines raised.
+    """
     folder = path.resolve().parent
     for one in _chain(error):
         if isinstance(one, SyntaxError) and (one.filename is None or _is_of(one.filename, folder)):
             file, number = one.filename or str(path.resolve()), one.lineno or 1
-            return file, number, (one.text or linecache.getline(file, number)).strip()
+            return one, file, number, (one.text or linecache.getline(file, number)).strip()
         frames = [frame for frame in traceback.extract_tb(one.__traceback__) if _is_of(frame.filename, folder)]
         if frames:
             last = frames[-1]
-            return last.filename, last.lineno or 1, (last.line or "").strip()
+            told = error if isinstance(one, OURS) or type(one).__module__.startswith("jax") else one
+            return told, last.filename, last.lineno or 1, (last.line or "").strip()
     return None
 
 
@@ -147,14 +152,14 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _is_of(file: str | None, folder: Path) -> bool:
     """Whether a file is the user's: in the folder, and not of a library or of epszero."""
-    if file is None or file.startswith("<"):  # "<frozen importlib>", "<string>"
+    if file is None or not Path(file).is_absolute():  # "<frozen importlib>", "<string>", names in compiled libraries
         return False
     path = Path(file).resolve()
     inside = path.is_relative_to(folder) and not path.is_relative_to(Path(ez.__file__).parent)
     return inside and not any(part in LIBRARIES for part in path.parts)
 
 
-def _told(error: Exception, file: str, number: int, line: str, model: Path) -> str:
+def _told(error: BaseException, file: str, number: int, line: str, model: Path) -> str:
     """The sentence, then the line."""
     shown = model if Path(file) == model.resolve() else Path(file)
     said = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -112,7 +112,8 @@ def written(name: str, title: str, outcome: Outcome, setting: Setting, out: Path
     files.append(
         write_file(out / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     )
-    files.append(write_file(out / f"{name}.md", as_markdown(name, title, outcome)))
+    text = f"{as_markdown(name, title, outcome)}\n{setting.trials} trials, seed {setting.seed}.\n"
+    files.append(write_file(out / f"{name}.md", text))
     return Result(name, title, outcome, tuple(files))
 
 

@@ -7,6 +7,7 @@ version's numbers are taken for this one's.
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -46,7 +47,14 @@ class Store:
         try:
             with self._place(piece).open("rb") as file, np.load(file) as kept:
                 return {name: kept[name] for name in kept.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):  # not there, or spoilt: do it again
+        except (
+            OSError,
+            ValueError,
+            EOFError,
+            KeyError,
+            zipfile.BadZipFile,
+            zlib.error,
+        ):  # not there, or spoilt: do it again
             return None
 
     def keep(self, piece: Piece, found: Arrays) -> None:

@@ -59,7 +59,7 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
         ),
         Comparison(
             "what 3000 days leave open", "—", percent(float(one["floor"])),
-            "‖x̂ − x*‖/‖x*‖, where both curves end: more iterations do not help, more days do.",
+            "‖x̂ − x*‖/‖x*‖ of this data set, where iterations end in the long run: beyond it only more days help.",
         ),
     )  # fmt: skip
     sheet = figure(8.5, 4.4)

@@ -71,7 +71,7 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
         Comparison("misses, at most δ = 5 %", "not measured", f"at most {100 * worst:.2g} % of {many} data sets",
                    "Bounds that hold for every law of bounded prices are wide for this one."),
         Comparison("a broken bound", "—", f"{100 * misses[-1] / many:.3g} % missed",
-                   "The same count convicts it: the test can fail."),
+                   f"By the same count: {table['verdict'][-1]}."),
     )  # fmt: skip
     sheet = figure(9.0, 3.8)
     ax = sheet.subplots()

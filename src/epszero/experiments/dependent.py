@@ -99,10 +99,10 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
         Comparison(
             "as if independent", "assumed", f"the normal approximation misses {share['normal']} of {many} data sets",
             "Dependent days carry less information than their number says. With the order destroyed no test can see "
-            f"it, and our bound for independent samples misses {share['blind']}: more than δ.",
+            f"it, and our bound for independent samples misses {share['blind']}, where 5 % are allowed.",
         ),
         Comparison(
-            "with a declared rate of mixing", "—", f"misses {share['mixing']}, valid and wide",
+            "with a declared rate of mixing", "—", f"misses {share['mixing']}, at {means['mixing'] or np.inf:.3g}",
             "Every a-th day is kept, and what their dependence may cost is taken off δ.",
         ),
     )  # fmt: skip

@@ -42,7 +42,7 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
             "dispersion for K ∈ {5000, 10000}", "“a slight dispersion”",
             f"5–95 % of the error at K = {ITERATIONS[-1]}: {percent(last.row()['error 5 %'])} to "
             f"{percent(last.row()['error 95 %'])}",
-            "The same: once the iteration is done, what the samples differ in remains.",
+            "The same: as the iteration settles, what the samples differ in remains.",
         ),
         Comparison(
             "convergence", "K up to 10000 with γ = 0.02", f"median error {errors}",

@@ -170,8 +170,8 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
             f"ε = ε_residual/γ: {_listed(ours[FORMULA])}; ε_residual: "
             f"{_listed(ours[RISK])}",
             "The published values are of the size of ε_residual, before the division by γ. And Lemma 3.7 makes β grow "
-            "like K, so with one M and ℓ̄ both grow at least in proportion to K once the empirical risk has settled; "
-            "the published row grows by 9e-4 an iteration up to K = 1000, and by 3e-4 beyond.",
+            "like K, so with one M and ℓ̄ every iteration adds the same, but for the falling empirical risk; the "
+            "published row grows by 9e-4 an iteration up to K = 1000, and by 3e-4 beyond.",
         ),
         Comparison(
             "assumptions of Thm 3.8", "“not all the produced samples are guaranteed to be positive semidefinite”",

@@ -37,7 +37,7 @@ class Row:
 def numbers(certificate: Certificate, game: bool | None, loss: bool | None) -> list[Row]:
     """ε, its terms, and what follows from it, with the notes; `game`, `loss`: whether the problem is one, or None."""
     terms = certificate.terms
-    made = " + ".join(f"{bound(terms[name], 3)} {name}" for name in ("empirical", "deviation") if name in terms)
+    made = " + ".join(f"{bound(terms[name])} {name}" for name in ("empirical", "deviation") if name in terms)
     rows = [Row("ε, the residual", f"≤\u00a0{bound(certificate.epsilon)}", made and f"= {made}")]
     notes = certificate.notes
     share = certificate.relative_distance

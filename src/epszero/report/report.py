@@ -163,7 +163,8 @@ def _certificate(certificate: Certificate, solution: Solution | None) -> dict[st
         "numbers": [] if refused else facts.numbers(certificate, game, loss), "leanings": rows,
         "words": [row.name for row in rows if row.value == "declared"],
         "guesses": [row.name for row in rows if row.value == "estimated"],
-        "confidence": words.confidence(certificate.delta), "delta": words.number(certificate.delta),
+        "caption": words.caption(certificate), "together": words.together(certificate),
+        "law": words.law(certificate, solution),
     }  # fmt: skip
 
 

@@ -88,11 +88,15 @@ def certificate_headline(certificate: Certificate) -> str:
     """What the certificate says, in a sentence or two."""
     if certificate.verdict is Verdict.REFUSED:
         return "How far this answer is from the truth cannot be said: the certificate is refused."
-    sure = "Nothing is uncertain here:" if isinstance(certificate.using, Known) else (
-        f"With {confidence(certificate.delta)} confidence,")  # fmt: skip
+    if isinstance(certificate.using, Known):
+        sure = "Nothing is uncertain here:"
+    elif certificate.verdict is Verdict.HEURISTIC:
+        sure = f"As a guess, not a guarantee, at {confidence(certificate.delta)}:"
+    else:
+        sure = f"With {confidence(certificate.delta)} confidence,"
     if certificate.distance is not None:
         share = certificate.relative_distance
-        size = "" if share is None else f": {percent(share)} of its size"
+        size = "" if share is None else f": {percent(share)} of the answer's size"
         first = f"{sure} the answer is within {bound(certificate.distance, 3)} of the true one{size}."
     else:
         first = f"{sure} the answer solves the true problem up to a residual of {bound(certificate.epsilon, 3)}."
@@ -103,6 +107,37 @@ def certificate_headline(certificate: Certificate) -> str:
     if certificate.cost_gap is not None:
         more.append(f"Its cost is at most {bound(certificate.cost_gap, 2)} above the least possible.")
     return " ".join([first, *more])
+
+
+def caption(certificate: Certificate) -> str:
+    """Over the table of numbers."""
+    if isinstance(certificate.using, Known):
+        return "What holds"
+    guess = certificate.verdict is Verdict.HEURISTIC
+    return f"{'What is guessed' if guess else 'What holds'}, at {confidence(certificate.delta)} confidence"
+
+
+def together(certificate: Certificate) -> str:
+    """In which sense the numbers hold."""
+    if isinstance(certificate.using, Known):
+        return "Nothing in the problem is uncertain, so these hold as they stand."
+    if certificate.verdict is Verdict.HEURISTIC:
+        return ("They would hold together, with that probability, if what was guessed from the data were true. Nobody "
+                "promises that.")  # fmt: skip
+    share = confidence(certificate.delta)
+    return (f"All of these hold together, with probability at least {share} (δ = {number(certificate.delta)}): draw "
+            "the data anew, solve and certify again, and they are all true in at least so many cases.")  # fmt: skip
+
+
+def law(certificate: Certificate, solution: Solution | None) -> str:
+    """Whose law the truth is, where the data are draws from a pool."""
+    samples = None if solution is None else solution.samples
+    pools = {one.drawn_from for one in (samples if isinstance(samples, list) else [samples]) if one is not None}
+    if certificate.verdict is Verdict.REFUSED or not pools or None in pools:
+        return ""
+    rows = " or ".join(number(pool) for pool in sorted(pool or 0 for pool in pools))
+    return (f"The samples were drawn at random from {rows} rows, so “true” means: under the law of one of these rows, "
+            "picked at random. Of what lies beyond them nothing is said, and more samples are more draws.")  # fmt: skip
 
 
 def size_of(samples: Any) -> str:

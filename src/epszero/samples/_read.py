@@ -25,6 +25,9 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # what a CSV cell says
 def read_csv(path: PathLike, columns: Sequence[str] | None, missing: Missing) -> Table:
     """Read every cell as text first, so that the one which is not a number can be quoted back."""
     frame = _opened(path, lambda file: pl.read_csv(file, infer_schema=False))
+    if all(map(_is_number, frame.columns)) and not all(name.strip().isdecimal() for name in frame.columns):
+        refuse("path", f"the first line of {str(path)!r} has numbers ({shortened(frame.columns)}) where names of "
+               "columns are expected", "Put a header above it")  # fmt: skip
     names = _chosen(path, frame, columns)
     text = pl.col(pl.String).str.strip_chars()
     words = frame.select(names).select(
@@ -36,6 +39,14 @@ def read_csv(path: PathLike, columns: Sequence[str] | None, missing: Missing) ->
         row, column = first_index(unread)
         _refuse_column(path, parsed, names[column], f"has {words[row, column]!r} in row {row}{_line(path, frame, row)}")
     return _complete(path, parsed, missing, frame)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name.split("_duplicated_", maxsplit=1)[0])
+    except ValueError:
+        return False
+    return True
 
 
 def read_parquet(path: PathLike, columns: Sequence[str] | None, missing: Missing) -> Table:

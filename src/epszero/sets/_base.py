@@ -70,7 +70,8 @@ class Set(Shaped):
     def _diameter(self) -> Array: ...
 
     def _contains(self, v: Array, tol: float) -> Array:
-        return norm(v - self._project(v), self.rank) <= tol * jnp.maximum(1.0, norm(v, self.rank))
+        away = norm(v - self._project(v), self.rank)
+        return jnp.isfinite(away) & (away <= tol * jnp.maximum(1.0, norm(v, self.rank)))
 
     def _point(self) -> Array:
         return self._project(jnp.zeros(self.batch_shape + self.known_point_shape))
