@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 COMPILED := JAX_COMPILATION_CACHE_DIR=$(CURDIR)/$(VENV)/compiled JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help test test-browser lint types validity demo bench docs tools lock clean
+.PHONY: help test test-browser lint types types-of-source types-of-tests validity demo bench docs tools lock clean
 
 help:
 	@echo "make demo   the charging game on real prices, solved, certified and reported"
@@ -30,7 +30,12 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.ready
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync types-of-source types-of-tests
+
+types-of-source:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+types-of-tests:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
 
 validity: $(VENV)/.ready
@@ -59,7 +64,7 @@ clean:
 $(VENV)/.locked: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 …" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -qq --no-deps --requirement requirements.lock
+	$(PIP) install -qq --no-compile --no-deps --requirement requirements.lock
 	@touch $@
 
 $(VENV)/.ready: $(VENV)/.locked pyproject.toml

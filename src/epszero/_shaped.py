@@ -156,7 +156,8 @@ def norm(v: Array, rank: int = 1) -> Array:
     """Euclidean norm over the last `rank` axes, without overflow in the squares."""
     axes = tuple(range(-rank, 0))
     scale = jnp.max(jnp.abs(v), axis=axes, keepdims=True, initial=0.0)
-    safe = jnp.where((scale > 0) & jnp.isfinite(scale), jnp.clip(scale, 1e-300, 1e300), 1.0)  # 1/safe is not 0 either
+    most = 1e-8 * jnp.finfo(scale.dtype).max  # so that 1/safe is not 0 either
+    safe = jnp.where((scale > 0) & jnp.isfinite(scale), jnp.minimum(scale, most), 1.0)
     return jnp.sqrt(jnp.sum((v / safe) ** 2, axis=axes)) * jnp.squeeze(safe, axis=axes)
 
 

@@ -237,6 +237,7 @@ def near(found, truth):
     )  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_second_is_enough_for_some(name):
     case = CASES[name]()

@@ -123,6 +123,7 @@ def split(i):
 GAME = ez.Game([split(0), split(1)], [ez.sets.Box(-1, 1, dim=2), ez.sets.Ball(0.8, dim=2)], shared=(G, b))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("method", COUPLED)
 def test_with_shared_constraints_too(method):
     for K in (0, 3, None):

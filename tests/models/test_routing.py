@@ -47,6 +47,7 @@ def test_pigou():
     assert traffic.gap == pytest.approx(0.0, abs=1e-7)
 
 
+@pytest.mark.long
 def test_two_owners_of_traffic():
     """Owner i on Pigou's network: 2 y_i + y_j = 1 on the road that fills, so a third each."""
     solution = ez.solve(ez.models.routing(PIGOU, [("s", "t", 0.5), ("s", "t", 0.8)], atomic=True))

@@ -11,6 +11,7 @@ import epszero as ez
 UNIT = ez.sets.Box(-1.0, 1.0, dim=1)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("first", "second"), [(1e2, 1e-1), (1e5, 1e-3)])
 def test_agents_with_units_of_their_own_get_steps_of_their_own(first, second):
     """In scaled quantities both pay (q − 1)² + ½ q r, so q = r = 0.8."""

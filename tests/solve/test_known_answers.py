@@ -62,7 +62,7 @@ def test_mean_estimation_is_soft_thresholding_of_the_sample_mean():
     np.testing.assert_allclose(ez.solve(problem, samples, x0=np.zeros(6)).x, expected, atol=1e-9)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(10))
 def test_random_strongly_monotone_affine_problems_agree_with_clarabel(seed):
     """VI(Mx + q, box) with M = symmetric + skew has no QP; its symmetric part does. Both are tried."""
