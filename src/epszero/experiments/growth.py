@@ -42,7 +42,8 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     default = list(KINDS).index("default (empirical Bernstein)")
     comparisons = (
         Comparison(
-            "slope of ln ε over ln s", "−½ until its limit", f"{slopes[default]:.3f} (−½ is the best possible)",
+            "slope of ln ε over ln s", "−½ until its limit",
+            f"{slopes[default]:.3f}: terms of lower order still fade, then −½",
             f"The paper's ε cannot fall below E‖O − B‖ = {floor:.3g}, which its stability term would reach at about "
             f"s = {SIZES[-1] * (epsilon[-1, 0] / floor) ** 2:.0e}; ours has no such limit.",
         ),
