@@ -25,6 +25,8 @@ MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # what a CSV cell says
 def read_csv(path: PathLike, columns: Sequence[str] | None, missing: Missing) -> Table:
     """Read every cell as text first, so that the one which is not a number can be quoted back."""
     frame = _opened(path, lambda file: pl.read_csv(file, infer_schema=False))
+    if frame.width == 1 and ";" in frame.columns[0]:
+        refuse("path", f"{str(path)!r} is divided by semicolons", "Save it with commas between, and points in numbers")
     if all(map(_is_number, frame.columns)) and not all(name.strip().isdecimal() for name in frame.columns):
         refuse("path", f"the first line of {str(path)!r} has numbers ({shortened(frame.columns)}) where names of "
                "columns are expected", "Put a header above it")  # fmt: skip
