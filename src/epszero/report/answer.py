@@ -1,7 +1,6 @@
 """The answer as charts: agents' strategies as a mean with a band, anything else entry by entry; the data below it."""
 
 import base64
-import io
 from typing import Any
 
 import jax
@@ -10,7 +9,7 @@ import numpy as np
 from epszero._types import FloatArray
 from epszero.problems import AggregativeGame, Game
 from epszero.report.charts import Chart, Profile, profile, stairs
-from epszero.report.style import SPREAD
+from epszero.report.style import SPREAD, drawn
 from epszero.report.words import number
 from epszero.samples import Samples
 from epszero.solve import Solution
@@ -109,10 +108,5 @@ def picture(solution: Solution) -> str:
     problem = solution.problem
     if problem.picture is None or isinstance(problem, AggregativeGame):
         return ""
-    import matplotlib as mpl  # noqa: PLC0415  (a second of loading, for those who draw)
-
-    with mpl.rc_context({"svg.hashsalt": "epszero", "font.family": "DejaVu Sans"}):
-        file = io.BytesIO()
-        problem.plot(solution).savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    text = base64.b64encode(file.getvalue()).decode()
+    text = base64.b64encode(drawn(problem.plot(solution), "svg")).decode()
     return f"data:image/svg+xml;base64,{text}" if len(text) <= LARGEST_PICTURE else ""
