@@ -8,7 +8,16 @@ from hypothesis import settings
 settings.register_profile("house", derandomize=True, deadline=None)
 settings.load_profile("house")
 
-LONGEST = ("validity", "methods", "problems", "certificates")  # directories whose files take long
+LONGEST = (
+    "validity",
+    "problems",
+    "experiments",
+    "audit",
+    "methods",
+    "certificates",
+    "cli",
+    "models",
+)  # directories whose files take long
 
 
 @pytest.hookimpl(tryfirst=True)

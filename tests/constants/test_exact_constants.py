@@ -353,6 +353,7 @@ def test_the_audit_of_random_matrices_tells_the_same():
     assert right(found["mu"].value, found["kappa"].value, every, room=1e-6)
 
 
+@pytest.mark.long
 def test_the_audit_of_an_aggregative_game_tells_the_same():
     rng = np.random.default_rng(92)
     mine = parameters(rng, "strongly monotone", 6, 2)

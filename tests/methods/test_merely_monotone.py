@@ -104,6 +104,7 @@ def test_extragradient_stays_where_the_operator_is_defined():
         np.testing.assert_allclose(ez.solve(problem, None, method(), x0=np.full(3, 4.0)).x, 0.5, atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_matrix_game_from_samples():
     rng = np.random.default_rng(4)
     samples = ez.Samples.from_arrays(rng.normal(size=(30, 3, 4)))

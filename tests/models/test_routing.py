@@ -55,6 +55,7 @@ def test_two_owners_of_traffic():
     assert solution.check_equilibrium().largest <= 1e-8
 
 
+@pytest.mark.long
 def test_uncertain_delays_and_a_path_that_was_left_out():
     game = ez.models.routing(BRAESS, [("s", "t", 6.0)], uncertain=True, most_paths=2)
     traffic = ez.models.traffic(ez.solve(game, DELAYS))

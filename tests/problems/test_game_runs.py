@@ -8,6 +8,8 @@ import pytest
 import epszero as ez
 from epszero.problems.backward import Backward
 
+pytestmark = pytest.mark.long
+
 SAMPLES = ez.Samples(np.random.default_rng(0).normal(size=(20, 2)) + 0.5)
 BOXES = [ez.sets.Box(-1.0, 1.0, dim=2)] * 2
 SHARED = (np.ones((1, 4)), [0.1])

@@ -8,6 +8,8 @@ import pytest
 
 import epszero as ez
 
+pytestmark = pytest.mark.long
+
 UNIT = ez.sets.Box(-1.0, 1.0, dim=1)
 
 

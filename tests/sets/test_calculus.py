@@ -40,6 +40,7 @@ def test_under_a_trace_the_failure_is_nan() -> None:
     np.testing.assert_allclose(answer[1], np.sqrt(0.5))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("distance", [1.0, 1e3, 1e6, 1e9])
 def test_dykstra_from_afar(distance: float) -> None:
     joined = ez.Intersection(
@@ -102,6 +103,7 @@ def test_an_open_polyhedron_knows_its_unbounded_directions() -> None:
     assert (wedge.point() >= 0).all()
 
 
+@pytest.mark.long
 def test_cvxpy_sets_take_attributes_and_other_variables() -> None:
     x, t = cp.Variable(3, nonpos=True), cp.Variable()
     shell = ez.from_cvxpy([cp.norm1(x) <= t, t <= 2], x)

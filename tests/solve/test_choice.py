@@ -82,6 +82,7 @@ def test_a_flat_domain_may_be_monotone_where_the_space_is_not():
     assert ez.audit(flat).assumptions["monotone"].status == "holds"
 
 
+@pytest.mark.long
 def test_a_flat_domain_with_shared_constraints():
     costs = [lambda x: 0.5 * x[0] @ x[0] - 3 * x[0].sum() ** 2, lambda x: x[1] @ x[1] - 2 * x[1].sum() * x[0].sum()]
     game = ez.Game(costs, [ez.sets.Simplex(dim=2)] * 2, shared=(np.array([[1.0, 0.0, 1.0, 0.0]]), 0.8))

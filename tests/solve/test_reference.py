@@ -29,6 +29,7 @@ def draws(k, batch, seed):
     return LOW + (HIGH - LOW) * np.stack([np.asarray(unit) for unit in units])
 
 
+@pytest.mark.long
 def test_each_iteration_averages_ten_more_fresh_samples():
     x, step = STRATEGIES.project(np.zeros((2, 3))), 0.3
     for k in range(1, 5):
