@@ -63,7 +63,8 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     bottom.plot(hours, middle, color=GREEN, label="mean of the surrogate law")
     bottom.fill_between(hours, values.min(axis=0), values.max(axis=0), color=ORANGE, alpha=0.2, label="all days")
     bottom.set_ylabel("price (€/kWh)")
-    bottom.set_xticks(hours, [f"{hour}:00" for hour in hours])
+    bottom.set_xticks(hours[::2], [f"{hour}:00" for hour in hours[::2]])
+    bottom.set_xlabel("time of day")
     for ax in (top, bottom):
         beside(ax)
     tidy(top, bottom)
