@@ -5,14 +5,16 @@ BIN := $(VENV)/bin
 COMPILED := JAX_COMPILATION_CACHE_DIR=$(CURDIR)/$(VENV)/compiled JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help test test-browser lint types types-of-source types-of-tests validity demo bench docs tools lock clean
+.PHONY: help test test-long test-browser lint types types-of-source types-of-tests validity mutants demo bench docs tools lock clean
 
 help:
 	@echo "make demo   the charging game on real prices, solved, certified and reported"
 	@echo "make test   lint, format, types, tests"
+	@echo "make test-long  the tests that make test leaves out: at most 40 minutes"
 	@echo "make test-browser  the report page in headless Chromium, which must be installed"
 	@echo "make bench  speed, side by side with peers"
-	@echo "make validity  how often each bound and certificate misses: about an hour"
+	@echo "make validity  how often each bound and certificate misses, and make mutants: about two hours"
+	@echo "make mutants  do the tests notice a wrong sign in a bound? about an hour"
 	@echo "make docs   build the documentation into site/"
 	@echo "make tools  everything in $(VENV), pre-commit too"
 	@echo "make lock   pin the newest versions that fit (needs a package index)"
@@ -20,6 +22,9 @@ help:
 
 test: lint types
 	OPENBLAS_NUM_THREADS=1 $(COMPILED) $(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-long: $(VENV)/.ready
+	OPENBLAS_NUM_THREADS=1 $(COMPILED) $(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
 test-browser: $(VENV)/.browser
 	@command -v chromium > /dev/null || { echo "test-browser: chromium is not installed. Install Debian's package chromium." >&2; exit 1; }
@@ -39,8 +44,12 @@ types-of-tests:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
 
 validity: $(VENV)/.ready
-	$(BIN)/python -m pytest -m long
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.validity.full
+	OPENBLAS_NUM_THREADS=1 EPSZERO_ATTACKS=50 $(COMPILED) $(BIN)/python -m pytest -n 2 --dist loadfile tests/attacks
+	@$(MAKE) --no-print-directory mutants
+
+mutants: $(VENV)/.tools
+	$(COMPILED) $(BIN)/python tools/mutants.py --write
 
 demo: $(VENV)/.ready
 	$(BIN)/epszero demo

@@ -1,4 +1,4 @@
-"""How tight are certificates, and how fast? Every kind against the truth, on the charging game with real prices.
+"""How tight are certificates? Every kind against the truth, on the charging game with real prices.
 
 P is the uniform law on the pool of days (3649 × 14 Dutch day-ahead prices, 2015 to 2024): draws with replacement are
 independent, B is known exactly, and the support is the pool's box. `width`: the mean certified ‖e‖ over trials, divided
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 import epszero as ez
-from benchmarks._measure import Row, best_of
+from benchmarks._measure import Row
 from epszero.experiments._outcome import Setting
 from epszero.experiments.tightness import KINDS, RUNS, true_errors
 
@@ -54,7 +54,6 @@ def rows() -> Iterator[Row]:
         yield Row(f"width of the default certificate, s = {s}", width, 1.0, width, f"≤ {target}", width <= target, "")
         split = widths["hold-out of half", s] / width
         yield Row(f"hold-out of half against the default, s = {s}", split * width, width, split, "≤ 2", split <= 2, "")
-    yield from _speed(game, market)
 
 
 def _errors(solutions: list[ez.Solution], law: ez.Samples) -> np.ndarray[Any, Any]:
@@ -69,13 +68,3 @@ def _meanings(found: list[ez.Certificate], truth: ez.Solution, law: ez.Samples) 
     saving = np.mean([np.max(one.exploitability) if one.exploitability is not None else np.inf for one in found])
     first = dataclasses.replace(found[0].solution, samples=law)
     return f"{away:.3g}", f"{really:.3g}", f"{saving:.3g}", f"{first.check_equilibrium().largest:.2g}"
-
-
-def _speed(game: Any, market: ez.Samples) -> Iterator[Row]:
-    data = market.take(3000, seed=0)
-    solution = ez.solve(game, data)
-    certify, solve = best_of(20, lambda: ez.certify(solution)), best_of(20, lambda: ez.solve(game, data))
-    yield Row("certify against solve, s = 3000", certify, solve, certify / solve, "≤ 1", certify <= solve)
-    trials = ez.solve_many(game, [market.take(3000, seed=trial) for trial in range(1000)])
-    many = best_of(1, lambda: ez.certify_many(trials))
-    yield Row("1000 certificates, s = 3000, d = 14, in one call", many, 2.0, many / 2.0, "≤ 2 s", many <= 2.0)

@@ -40,7 +40,7 @@ def ours(data: Charging) -> tuple[Any, ez.Samples]:
 
 
 def rows() -> list[Row]:
-    return [_against_peers(20, 5), _against_peers(200, 100), *_growth()]
+    return [_against_peers(20, 10), _against_peers(200, 100), *_growth()]
 
 
 def _against_peers(cars: int, wanted: float) -> Row:

@@ -1,5 +1,6 @@
-"""The templates in CONTRIBUTING.md are real code: they run, and they keep the contracts of sets and functions."""
+"""The templates in CONTRIBUTING.md are real code: they run, and they do what the text says of them."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import epszero as ez
 from epszero import InputError
+from test_layers import FLOORS
 
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RNG = np.random.default_rng(0)
@@ -24,7 +28,9 @@ def template(title: str) -> dict[str, Any]:
 
 
 def test_every_code_block_is_run_by_a_test():
-    assert re.findall(r"^```python ?(.*)$", TEXT, flags=re.MULTILINE) == ["set", "function", "method"]
+    assert re.findall(r"^```python ?(.*)$", TEXT, flags=re.MULTILINE) == [
+        "set", "function", "method", "model", "command",
+    ]  # fmt: skip
 
 
 def test_the_template_of_a_set():
@@ -71,3 +77,37 @@ def test_the_template_of_a_method():
         assert abs(ours.check().gap) < 1e-9
     with pytest.raises(InputError, match="gamma"):
         plain(-1.0)
+
+
+def test_the_template_of_a_model():
+    fishing = template("model")["fishing"]
+    prices = ez.Samples(RNG.uniform(2.0, 4.0, size=(40, 1)), support=ez.sets.Box(2.0, 4.0, dim=1))
+    game = fishing(fishers=3, quota=50.0)
+    x = ez.solve(game, prices).x[:, 0]
+    own = game.parameters["effort"] * x + x.mean() + x / 3  # the derivative of the own cost, without the price
+    np.testing.assert_allclose(own, prices.values.mean(), atol=1e-8)
+    assert (x > 0).all()
+    assert ez.certify(ez.solve(game, prices)).exploitability is not None
+    with pytest.raises(InputError, match="fishers"):
+        fishing(0)
+
+
+def test_the_template_of_a_command(tmp_path):
+    app = typer.Typer()
+    app.command()(template("command")["residual"])
+    model = tmp_path / "model.py"
+    stated = "ez.VariationalInequality(lambda x: 2 * x - 1, ez.sets.Box(0.0, 1.0, dim=2))"
+    model.write_text(f"import epszero as ez\nproblem = {stated}\n")
+    plain, machine = (CliRunner().invoke(app, [f"{model}:problem", *more]) for more in ([], ["--json"]))
+    assert plain.exit_code == machine.exit_code == 0, plain.output
+    assert float(plain.stdout) <= 1e-8
+    assert json.loads(machine.stdout)["residual"] <= 1e-8
+
+
+def test_the_floors_are_those_of_the_house():
+    """What the text says of layers is what `tests/test_layers.py` checks."""
+    (said,) = re.findall(r"\*\*Layers\.\*\*(.*?)\. A room", TEXT, flags=re.DOTALL)
+    found = {}
+    for rooms, floor in re.findall(r"((?:`\w+`(?: and )?)+)\s+(\d+)", said):
+        found |= dict.fromkeys(re.findall(r"`(\w+)`", rooms), int(floor))
+    assert found == FLOORS

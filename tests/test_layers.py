@@ -1,4 +1,4 @@
-"""The house has floors: a room imports from its own floor and below, never from above (DESIGN: the house)."""
+"""The house has floors: a room imports from its own floor and below, never from above (CONTRIBUTING: layers)."""
 
 import ast
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ FLOORS = {
     "functions": 2,
     "oracles": 3,
     "problems": 4,
-    "constants": 5,
+    "facts": 5,
     "methods": 6,
     "solve": 7,
-    "audit": 8,
-    "certificates": 9,
-    "report": 10,
+    "certificates": 8,
+    "audit": 9,
+    "report": 9,
 }
 OUTER = {"models", "datasets", "experiments", "cli"}  # built on the public names only
 TOP = {"__init__", "__main__"}  # the door and the bell: they see everything
@@ -58,6 +58,8 @@ def objection(room: str, target: tuple[str, ...]) -> str | None:
         why = f"is at the bottom, but imports {first}"
     elif FLOORS[first] > FLOORS[room]:
         why = f"is on floor {FLOORS[room]}, but imports {first} on floor {FLOORS[first]}"
+    elif any(name.startswith("_") for name in target[1:]):
+        why = f"reaches into {first}, whose {'.'.join(target[1:])} is private"
     return why
 
 
@@ -103,6 +105,8 @@ def test_every_room_is_seen():
         ("models/x.py", "from epszero._checks import refuse", "public names"),
         ("models/x.py", "from epszero.sets.box import Box", "public names"),
         ("cli/x.py", "from epszero.samples import _samples", "public names"),
+        ("solve/x.py", "from epszero.sets._base import Set", "is private"),
+        ("facts/x.py", "from epszero.problems import _base", "is private"),
         ("cellar/x.py", "", "no floor"),
     ],
 )

@@ -4,18 +4,36 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from epszero._types import FloatArray, Real
+
+MOST = 2**53  # whole numbers up to here are numbers of float64 too
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class InputError(ValueError):
-    """An argument breaks a rule. The message names the argument, the rule and the remedy."""
+    """An argument breaks a rule. The message names the argument, the rule and the remedy.
+
+    The three are fields too, for programs that ask which argument it was; None where only a sentence was given.
+    """
+
+    def __init__(
+        self, sentence: str, *, argument: str | None = None, rule: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(sentence)
+        self.argument, self.rule, self.remedy = argument, rule, remedy
+
+    @classmethod
+    def about(cls, argument: str, rule: str, remedy: str) -> Self:
+        """One sentence in the house's form, to be raised."""
+        rule, remedy = rule.rstrip("."), remedy.rstrip(".")
+        end = "" if remedy.endswith("?") else "."
+        return cls(f"{argument}: {rule}. {remedy}{end}", argument=argument, rule=rule, remedy=remedy)
 
 
 class UnknownArgumentError(InputError, TypeError):
@@ -24,7 +42,7 @@ class UnknownArgumentError(InputError, TypeError):
 
 def refuse(argument: str, rule: str, remedy: str) -> NoReturn:
     """Raise `InputError` with one sentence in the house's form."""
-    raise InputError(f"{argument}: {rule.rstrip('.')}. {remedy.rstrip('.')}.")
+    raise InputError.about(argument, rule, remedy)
 
 
 def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
@@ -42,27 +60,35 @@ def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
                 title = function.__qualname__.removesuffix(".__init__")
                 near = difflib.get_close_matches(name, names, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else "Remove it."
-                raise UnknownArgumentError(
-                    f"{name}: {title} has no such argument. {hint} It takes: {', '.join(names) or 'nothing'}."
-                )
+                remedy = f"{hint} It takes: {', '.join(names) or 'nothing'}"
+                raise UnknownArgumentError.about(name, f"{title} has no such argument", remedy)
         return function(*args, **kwargs)
 
     return checked
 
 
-def real_array(argument: str, value: Real, *, allow_infinite: bool = False) -> FloatArray:
-    """`value` as a float64 array, refused when it is not numeric, ragged, NaN or (unless allowed) infinite."""
-    if np.iscomplexobj(value):
-        refuse(
-            argument, "must be real, but it is complex", "Pass its real part, or real and imaginary parts as entries"
-        )
+def real_array(argument: str, value: Real, *, allow_infinite: bool = False, allow_nan: bool = False) -> FloatArray:
+    """`value` as a float64 array, refused when it is not numeric, ragged, or (unless allowed) NaN or infinite."""
     try:
+        if np.iscomplexobj(value):
+            refuse(
+                argument,
+                "must be real, but it is complex",
+                "Pass its real part, or real and imaginary parts as entries",
+            )
+        if np.ma.is_masked(value):
+            refuse(argument, "has entries that are masked", "Fill them in, or drop them")
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{argument}: must be a number or a rectangular array of real numbers. "
-            f"Pass something that NumPy reads as float64 (got {type(value).__name__}: {error})."
+    except InputError:
+        raise
+    except Exception as error:  # whatever an object does when it is asked for numbers
+        raise InputError.about(
+            argument,
+            "must be a number or a rectangular array of real numbers",
+            f"Pass something that NumPy reads as float64 (got {type(value).__name__}: {error})",
         ) from error
+    if allow_infinite and allow_nan:
+        return array
     bad = np.isnan(array) if allow_infinite else ~np.isfinite(array)
     if bad.any():
         where = first_index(bad)
@@ -88,9 +114,17 @@ def positive(argument: str, value: Real, *, strict: bool = True) -> FloatArray:
 
 def one_positive(argument: str, value: Any, *, strict: bool = True) -> float:
     """One real number > 0 (≥ 0 when not strict)."""
-    if isinstance(value, bool) or np.ndim(value):
+    array = positive(argument, value, strict=strict)
+    if isinstance(value, bool) or array.ndim:
         refuse(argument, f"must be one number, but it is {value!r}", "Pass a number")
-    return float(positive(argument, value, strict=strict))
+    return float(array)
+
+
+def one_of(argument: str, value: Any, choices: Sequence[Any], remedy: str) -> None:
+    """Refuse what is not among a few words or numbers."""
+    if not (isinstance(value, str | int | float) and value in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        refuse(argument, f"must be one of {listed}, but it is {value!r}", remedy)
 
 
 def first_index(mask: "np.ndarray[Any, Any]") -> tuple[int, ...]:
@@ -109,4 +143,6 @@ def count(argument: str, value: Any, *, least: int = 0) -> int:
         refuse(argument, f"must be a whole number, but it is {value!r}", f"Pass an integer ≥ {least}")
     if value < least:
         refuse(argument, f"must be at least {least}, but it is {value}", f"Pass an integer ≥ {least}")
+    if value > MOST:
+        refuse(argument, f"is more than can be counted, {value}", "Pass a smaller integer")
     return int(value)

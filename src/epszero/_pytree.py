@@ -5,14 +5,15 @@ compiled program serves every set of the same kind. Equinox modules do this too,
 them when a leaf is an array; a user must be able to write `jax.jit(box.project)`, hence this small base.
 """
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import jax
 import numpy as np
 
 
 class Node:
-    """Attributes are set once, in `__init__`; those named in `static` are metadata, all others are children."""
+    """Attributes are set once; those named in `static` are metadata, all others are children. Those with a leading
+    underscore are not printed."""
 
     static: ClassVar[tuple[str, ...]] = ()
 
@@ -23,12 +24,22 @@ class Node:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__:
             raise AttributeError(f"{type(self).__name__} is immutable: build a new one instead of setting {name!r}.")
-        if isinstance(value, np.ndarray):
-            value = _frozen(cast("np.ndarray[Any, Any]", value))
-        object.__setattr__(self, name, value)
+        object.__setattr__(self, name, _held(value))
+
+    @classmethod
+    def holding(cls, /, **attributes: Any) -> Self:
+        """A node with these attributes as they are: for what was checked before, so that nothing is checked again."""
+        node = cls.__new__(cls)
+        node.__dict__.update(attributes)
+        return node
+
+    def replaced(self, /, **changes: Any) -> Self:
+        """A copy with some attributes changed."""
+        return self.holding(**(vars(self) | {name: _held(value) for name, value in changes.items()}))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={_brief(value)}" for name, value in vars(self).items())
+        shown = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        fields = ", ".join(f"{name}={_brief(value)}" for name, value in shown.items())
         return f"{type(self).__name__}({fields})"
 
 
@@ -39,15 +50,15 @@ def _flatten(node: Node) -> tuple[list[tuple[Any, Any]], tuple[tuple[str, ...], 
 
 
 def _unflatten(cls: type[Node], aux: tuple[tuple[str, ...], tuple[Any, ...]], leaves: Any) -> Node:
-    node = object.__new__(cls)
     names, metadata = aux
-    node.__dict__.update(zip(names, leaves, strict=True))
-    node.__dict__.update(metadata)
-    return node
+    return cls.holding(**dict(zip(names, leaves, strict=True)), **dict(metadata))
 
 
-def _frozen(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-    copy = np.array(array)
+def _held(value: Any) -> Any:
+    """A value as a node keeps it: a NumPy array as a read-only copy."""
+    if not isinstance(value, np.ndarray):
+        return value
+    copy = np.array(cast("np.ndarray[Any, Any]", value))
     copy.flags.writeable = False
     return copy
 

@@ -1,11 +1,12 @@
 """What sets and functions share: points on the last axis (or two), everything before it a batch."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self, cast
 
 import jax.numpy as jnp
 import numpy as np
 
-from epszero._checks import refuse
+from epszero._checks import real_array, refuse
 from epszero._double import is_traced
 from epszero._pytree import Node
 from epszero._types import Array
@@ -23,6 +24,7 @@ class Shaped(Node):
     vectors: ClassVar[tuple[str, ...]] = ()  # parameters with one vector per point, whatever its length
     matrices: ClassVar[tuple[str, ...]] = ()  # parameters with one matrix per point
     made_of: ClassVar[str] = ""  # the attribute with the function, set or tuple of sets that this one is made of
+    formula: ClassVar[bool] = False  # what it computes is good to rounding; each class says so for itself, if it is
 
     @property
     def rank(self) -> int:
@@ -66,6 +68,16 @@ class Shaped(Node):
             )
         return self.point_shape
 
+    @property
+    def exact(self) -> bool:
+        """Whether all that it computes is good to rounding. A class that does not say so is taken at less."""
+        return all(vars(type(part)).get("formula", False) for part in parts_of(self))
+
+    @property
+    def foreign(self) -> "tuple[Shaped, ...]":
+        """Itself and all that it is made of, as far as the library does not vouch for it."""
+        return tuple(part for part in parts_of(self) if not type(part).__module__.startswith("epszero."))
+
     def check_shape(self, argument: str, shape: tuple[int, ...]) -> None:
         """Refuse, in a sentence, a point whose shape does not fit."""
         name, rank = type(self).__name__, self.rank
@@ -96,7 +108,7 @@ class Shaped(Node):
     def _checked(self, argument: str, v: Any) -> Any:
         """`v` with its shape checked against the parameters, as float64 unless it is traced."""
         if not is_traced(v):
-            v = np.asarray(v, dtype=np.float64)
+            v = real_array(argument, v, allow_infinite=True, allow_nan=True)
         self.check_shape(argument, tuple(v.shape))
         return v
 
@@ -115,9 +127,7 @@ class Shaped(Node):
         here = _within(place, self.batch_shape)
         if not here:
             return self
-        single = object.__new__(type(self))
-        for name, value in self._attributes_at(here).items():
-            setattr(single, name, value)
+        single = self.replaced(**self._attributes_at(here))
         if single.batch_shape:
             name = type(self).__name__
             refuse(name, "does not say which parameters hold its batch", "Name them in per_entry or per_point")
@@ -135,6 +145,18 @@ class Shaped(Node):
             return value[(*_within(place, _leading(value, axes[name])), ...)] if name in axes else value
 
         return {name: picked(name, value) for name, value in vars(self).items()}
+
+
+def parts_of(value: Any) -> "Iterator[Shaped]":
+    """The sets and functions in a value, itself among them, at any depth."""
+    if isinstance(value, Shaped):
+        yield value
+        value = list(vars(value).values())
+    if isinstance(value, dict):
+        value = list(cast("dict[Any, Any]", value).values())
+    if isinstance(value, list | tuple):
+        for one in cast("list[Any]", value):
+            yield from parts_of(one)
 
 
 def _leading(array: Any, axes: int) -> tuple[int, ...]:

@@ -47,6 +47,7 @@ def academic():
     return P, oracle, values, problem
 
 
+@pytest.mark.long
 def test_the_academic_example_of_the_paper_is_violated_with_witnesses(academic):
     P, oracle, values, problem = academic
     audit = ez.audit(problem, values)
@@ -67,6 +68,7 @@ def test_the_academic_example_of_the_paper_is_violated_with_witnesses(academic):
     assert "unbounded" in whole.assumptions["bounded noise"].evidence
 
 
+@pytest.mark.long
 def test_noise_that_satisfies_the_assumptions_is_not_violated(academic):
     P, _, _, problem = academic
     mild = ez.Samples(np.random.default_rng(1).uniform(0.1, 0.5, size=(300, 10)), support=ez.sets.Box(0.1, 0.5, dim=10))
@@ -77,6 +79,7 @@ def test_noise_that_satisfies_the_assumptions_is_not_violated(academic):
     assert audit.constants["mu"].provenance == "exact"
 
 
+@pytest.mark.long
 def test_days_in_their_order_are_dependent_and_shuffled_ones_are_not():
     table = pl.read_csv(ROOT / "examples" / "prices_nl_2024.csv")
     days = table.select(pl.selectors.numeric()).to_numpy()[:, :14]
@@ -243,6 +246,7 @@ def test_bad_input_gets_a_sentence(call, match):
         call()
 
 
+@pytest.mark.long
 def test_the_page_on_the_audit_runs():
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/audit.md").read_text(), re.MULTILINE | re.DOTALL):

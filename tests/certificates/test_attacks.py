@@ -31,14 +31,15 @@ def test_a_stopped_derivative_does_not_hide_the_noise(plain):
 @pytest.mark.parametrize("oracle", [lambda x, xi: x - jnp.floor(xi), lambda x, xi: x - jnp.where(xi > 1.5, 2.0, 0.0)])
 def test_structure_is_not_proved_by_a_derivative_that_vanishes(oracle):
     found = ez.certify(ez.solve(ez.VariationalInequality(oracle, BOX), DATA))
-    assert "ξ" in found.leans_on[0].what
     assert any("φ(ξ)" in leaning.what for leaning in found.leans_on)  # a feature, not ξ itself
-    assert found.epsilon > 0.05
+    assert found.epsilon > 0.05  # of noise with the standard deviation 0.8, from 200 samples
 
 
 def test_no_promise_where_the_noise_depends_on_x():
     plan = ez.plan(ez.VariationalInequality(lambda x, xi: x * (1 + xi) - 1, BOX), target=0.01, samples=DATA)
-    assert all(row.answer is None for row in plan.rows if "deviation" in row.kind or "hold-out" in row.kind)
+    asked = [row for row in plan.rows if "deviation" in row.kind or "hold-out" in row.kind]
+    assert len(asked) >= 4
+    assert all(row.answer is None and "not additive" in row.note for row in asked)
 
 
 def test_a_split_needs_two_samples():
@@ -62,7 +63,9 @@ def test_what_the_run_has_seen_must_lie_in_the_support_too():
     problem = ez.VariationalInequality(lambda x, xi: x - xi**2, BOX)
     seen = ez.Samples(np.concatenate([VALUES[:50], [[30.0]]]))
     kind = C.HoldOut(samples=ez.Samples(VALUES[100:]), support=ez.sets.Box(-30.0, 30.0, dim=1))
-    assert ez.certify(ez.solve(problem, seen), using=kind).verdict == "refused"
+    found = ez.certify(ez.solve(problem, seen), using=kind)
+    assert found.verdict == "refused"
+    assert "sample 50" in found.reason
 
 
 def test_an_operator_that_is_not_monotone_has_no_cocoercivity_at_any_scale():
@@ -70,13 +73,21 @@ def test_an_operator_that_is_not_monotone_has_no_cocoercivity_at_any_scale():
     solution = ez.solve(problem, DATA, ez.ForwardBackward(step=1e10), iterations=20, throw=False)
     found = ez.certify(solution, using=C.UniformStability())
     assert found.verdict == "refused"
+    assert "μ =" not in found.reason
+    assert "θ =" not in found.reason
 
 
 def test_what_z_lacks_is_paid_for():
     problem = ez.VariationalInequality(lambda x: 1e-3 * (x - 1.0), ez.sets.Box(0.0, 1.0, dim=1))
-    x = np.array([0.99])
-    found = ez.certify(dataclasses.replace(ez.solve(problem), point=x, element=1e-3 * (1 - x)))
-    assert found.distance is None or found.distance >= 0.01 * (1 - 1e-9)
+    for x in (np.array([0.99]), np.array([1 - 1e-5])):
+        # z + B(x) = 0, but z is not in N(x): the distance must not follow from that alone
+        found = ez.certify(dataclasses.replace(ez.solve(problem), point=x, element=1e-3 * (1 - x)))
+        if x[0] < 0.999:
+            assert found.verdict == "refused"
+            assert "z is not in A(x)" in found.reason
+        else:
+            assert 1e-5 * (1 - 1e-9) <= found.distance < 2e-5
+            assert found.epsilon >= 1e-8 * (1 - 1e-2)
 
 
 def test_costs_seen_not_to_be_convex_have_no_exploitability():
@@ -87,7 +98,9 @@ def test_costs_seen_not_to_be_convex_have_no_exploitability():
     assert found.exploitability is None
     assert "not convex" in found.notes["exploitability"]
     loss = ez.Minimization(lambda x, xi: jnp.sum(x**4 - 8 * x**2 + (0.3 + xi) * x), BOX)
-    assert ez.certify(ez.solve(loss, DATA, x0=np.array([1.0]), throw=False)).cost_gap is None
+    with pytest.warns(ez.ConvexityWarning, match="^loss: is not convex"):
+        stationary = ez.solve(loss, DATA, x0=np.array([1.0]), throw=False)
+    assert ez.certify(stationary).cost_gap is None
 
 
 SEEN = VALUES[:100]
@@ -127,9 +140,9 @@ def test_no_record_holds_up_with_another_delta(plain, delta):
 @pytest.mark.parametrize("damage", [{"data": 1}, {"kind": {"class": "MeanDeviation", "other": 1}}, {"point": []}])
 def test_damaged_records_are_answered_in_a_sentence(plain, damage):
     record = json.loads(ez.certify(plain).to_json())
-    with pytest.raises(ez.InputError):
+    with pytest.raises(ez.InputError, match="^(certificate_json|problem): .*record"):
         ez.verify(record | damage, PLAIN, DATA)
-    with pytest.raises(ez.InputError):
+    with pytest.raises(ez.InputError, match="^certificate_json: .*damaged"):
         ez.verify({"form": 1}, PLAIN, DATA)
 
 
@@ -137,8 +150,10 @@ def test_supports_that_a_record_cannot_hold_are_passed_again(plain):
     inside = ez.sets.Polyhedron(np.array([[1.0], [-1.0]]), np.array([3.0, 0.0]))
     kind = C.MeanDeviation(C.Hoeffding(), support=inside)
     text = ez.certify(plain, using=kind).to_json()
-    with pytest.raises(ez.InputError, match="using"):
-        ez.verify(text, PLAIN, DATA)
+    found = ez.verify(text, PLAIN, DATA)
+    assert found.outcome is C.Outcome.CANNOT
+    assert not found
+    assert "using" in str(found)
     assert ez.verify(text, PLAIN, DATA, using=kind)
 
 
@@ -158,7 +173,9 @@ def test_constant_data_on_a_point():
 def test_sizes_beyond_floating_point_are_refused():
     problem = ez.VariationalInequality(lambda x, xi: x - xi, ez.sets.WholeSpace(dim=2))
     tiny = ez.Samples(np.zeros((20, 2)), support=ez.sets.Box(0.0, 1e-170, dim=2))
-    assert ez.certify(ez.solve(problem, tiny, throw=False)).verdict == "refused"
+    found = ez.certify(ez.solve(problem, tiny, throw=False))
+    assert found.verdict == "refused"
+    assert "diameter" in found.reason
 
 
 def test_no_curvature_and_one_free_agent_give_no_warning():

@@ -26,6 +26,8 @@ from epszero.certificates import (
     VectorStability,
 )
 
+pytestmark = pytest.mark.some(2)
+
 BOX = ez.sets.Box(-0.2, 0.4, dim=3)
 
 

@@ -11,9 +11,9 @@ from certified_data import H, rows
 import epszero as ez
 from epszero.certificates import Hoeffding, MeanDeviation
 from epszero.certificates.case import Case
-from epszero.certificates.convert import distance, exploitability
+from epszero.certificates.consequences import distance, exploitability
 from epszero.certificates.residuals import Residuals
-from epszero.constants import Gram, largest
+from epszero.facts import Gram, largest
 from epszero.solve.equilibrium import equilibrium_check
 
 ANGLES = np.linspace(0, 2 * np.pi, 20_001)
@@ -42,7 +42,7 @@ def farthest(J, e):
 def test_the_distance_of_one_residual_is_exact(seed):
     J, rng = planar(seed), np.random.default_rng(seed)
     with jax.enable_x64(True):
-        case = Case(solved(J))
+        case = Case.of(solved(J))
         for e in rng.normal(size=(5, 2)):
             brute, found = farthest(J, e[:, None]), distance(case, (Residuals.ball(e, 0.0),)).value
             assert brute <= found * (1 + 1e-7)
@@ -63,7 +63,7 @@ def test_the_distance_of_a_ball_a_box_and_an_ellipse(seed):
         "box": (Residuals(centre, radii, np.arange(2), C, Gram(C.T @ C)), centre[:, None] + C @ corners),
     }
     with jax.enable_x64(True):
-        case = Case(solved(J))
+        case = Case.of(solved(J))
         for name, (residuals, possible) in sets.items():
             found = distance(case, (residuals,)).value
             assert farthest(J, possible) <= found * (1 + 1e-7), name
@@ -111,7 +111,7 @@ def test_savings_never_exceed_their_bound(duel, shape):
     else:
         residuals, possible = Residuals.ball(centre, 0.0), centre[:, None]
     with jax.enable_x64(True):
-        each, total = exploitability(Case(duel), (residuals,))
+        each, total = exploitability(Case.of(duel), (residuals,))
     found = np.array([savings(duel, e) for e in possible.T])
     assert np.all(found.max(axis=0) <= each.value + 1e-12)
     assert found.sum(axis=1).max() <= total.value + 1e-12
@@ -125,7 +125,7 @@ def test_savings_by_curvature_are_exact_without_constraints():
     solution = ez.solve(game, ez.Samples(np.ones((1, 2))), ez.ForwardBackward(step=0.2), iterations=1)
     e = np.array([0.3, -0.1, 0.2, 0.5])
     with jax.enable_x64(True):
-        each, total = exploitability(Case(solution), (Residuals.ball(e, 0.0),))
+        each, total = exploitability(Case.of(solution), (Residuals.ball(e, 0.0),))
     np.testing.assert_allclose(each.value, np.sum(e.reshape(2, 2) ** 2, axis=1) / (2 * BEND), rtol=1e-12)
     assert total.value == pytest.approx(np.sum(each.value))
 
@@ -225,6 +225,7 @@ def test_largest_is_exact_for_orthogonal_groups():
 # -- a minimisation --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_cost_gap_and_a_distance_hold():
     Q = (H + H.T) / 2
     problem = ez.Minimization(lambda x, xi: 0.5 * x @ Q @ x - xi @ x, ez.functions.L1(0.1))

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,12 +22,15 @@ from epszero.certificates import (
     Known,
     MeanDeviation,
     MedianOfMeans,
+    Outcome,
     RepairedStability,
     SubGaussian,
     Tightest,
     UniformStability,
     VectorStability,
 )
+
+pytestmark = pytest.mark.some(2)
 
 KINDS = {
     "default": None,
@@ -257,3 +261,32 @@ def test_a_record_carries_what_it_takes(run):
     assert record["run"]["method"] == "ForwardBackward"
     assert record["run"]["iterations"] == 12
     assert record["terms"]["samples"] == 40
+
+
+OLD = Path(__file__).parent / "data"  # records that version 0.1.0 wrote before they had a second form
+
+
+def old_problem():
+    values = (np.arange(60).reshape(30, 2) * 0.6180339887) % 1.0
+    samples = ez.Samples(values, support=ez.sets.Box(0.0, 1.0, dim=2))
+    H = np.array([[2.0, 0.5], [-0.5, 1.0]])
+    return ez.VariationalInequality(lambda x, xi: H @ x - xi, over=ez.sets.Box(-1.0, 1.0, dim=2)), samples
+
+
+def test_records_of_the_first_form_are_read_and_recomputed():
+    problem, samples = old_problem()
+    text = (OLD / "record_form_1.json").read_text(encoding="utf-8")
+    claimed = ez.Certificate.from_json(text)
+    found = ez.verify(text, problem, samples)
+    assert found, found
+    assert found.certificate.epsilon == pytest.approx(claimed.epsilon, rel=1e-9)
+
+
+def test_a_record_of_the_first_form_that_leans_on_its_run_makes_the_run_again():
+    problem, samples = old_problem()
+    text = (OLD / "record_form_1_of_a_run.json").read_text(encoding="utf-8")
+    found = ez.verify(text, problem, samples)
+    assert found.certificate.epsilon <= ez.Certificate.from_json(text).epsilon * (1 + 1e-9)
+    assert found.outcome in (Outcome.HOLDS, Outcome.CANNOT)  # words of constants have changed, the claim has not
+    moved = json.loads(text) | {"run": json.loads(text)["run"] | {"iterations": 3}}
+    assert not ez.verify(moved, problem, samples)

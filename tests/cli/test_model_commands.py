@@ -119,9 +119,14 @@ def test_plan_by_target_and_by_size(run):
     assert result.exit_code == 0
     needed = ez.plan(_game(), target=0.1, samples=ez.Samples.from_csv("data.csv", support=ez.sets.Box(0.0, 0.5)))
     assert record["best"]["answer"] == needed.samples
+    assert record["best"]["promised"]
+    assert record["best"]["using"] == "MeanDeviation(Hoeffding())"
+    assert [row["promised"] for row in record["rows"] if row["kind"].startswith("default")] == [False]
     before = run("plan", "model.py:game", "--support", "0,0.5", "--dim", 2, "--size", 3000, "--of", "distance")
     assert before.exit_code == 0
     assert "distance that 3000 samples promise" in before.stdout
+    assert "--using hoeffding" in before.stdout
+    assert run("certify", *KNOWN, "--using", "hoeffding").exit_code == 0
     hopeless = run("plan", *GAME, "--target", "0.1")
     assert hopeless.exit_code == 1
     assert "--support" in hopeless.stderr
@@ -159,7 +164,7 @@ def test_a_fault_of_the_library_keeps_its_traceback(run, monkeypatch):
 
 
 def test_when_one_file_cannot_be_written_none_is_left(run, reported, monkeypatch):
-    files = import_module("epszero.cli.output")
+    files = import_module("epszero.report")
     real = files.write_file
 
     def full(path, content):

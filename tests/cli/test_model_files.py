@@ -1,5 +1,6 @@
 """Model files: what they may do, and how their mistakes are told."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -89,6 +90,25 @@ def test_errors_that_are_not_of_the_model_pass(folder):
         raise KeyError
     with pytest.raises(ModelError, match="line 18"), loaded("model.py:raising"):
         pass
+
+
+def test_sys_exit_in_a_cost_is_no_end_of_ours(folder):
+    (folder / "leaving.py").write_text(
+        "import sys\nimport epszero as ez\n"
+        "def loss(x):\n    sys.exit(0)\n"
+        "sure = ez.Minimization(loss, ez.sets.Box(1.0, 2.0, dim=2))\n"
+    )
+    with pytest.raises(ModelError, match="line 4: the file ends the program"), loaded("leaving.py:sure") as sure:
+        ez.solve(sure)
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "a{1}.csv", "a*.csv", os.fsdecode(b"od\xff.csv")])
+def test_names_of_files_are_no_patterns(folder, name):
+    try:
+        (folder / name).write_text("a,b\n1,2\n3,4\n")
+    except OSError:
+        pytest.skip("the system has no such names")
+    assert ez.Samples.from_csv(folder / name).values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_a_drive_has_a_colon_too(folder):

@@ -22,6 +22,8 @@ import epszero.functions as ez
 from epszero._pytree import Node
 from epszero.sets import Ball, Box, BoxBudget, PositiveSemidefinite, Simplex
 
+pytestmark = pytest.mark.some(5)
+
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=15)
 EDGES = [0.0, 1e12, -1e12, 1e-300, -1e-300]
 
@@ -258,6 +260,7 @@ def test_every_public_function_is_registered():
     public = {c for _, c in inspect.getmembers(ez, inspect.isclass) if issubclass(c, ez.Function)} - {ez.Function}
     inner = [case.function.function if isinstance(case.function, Flat) else case.function for case in CASES]
     assert {type(f) for f in inner} == public
+    assert all(vars(c)["formula"] for c in public)  # each is computed to rounding, as far as what it is made of is
     assert {type(f) for f, _, _ in BATCHES} == public - {ez.Zero, ez.SeparableSum}  # these have no batch of parameters
 
 

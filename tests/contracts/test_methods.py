@@ -1,12 +1,16 @@
 """One suite over every method: z is in A(x), residuals are honest, zeros are found, stability is bounded or refused."""
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import epszero as ez
 from epszero import methods
-from epszero.methods.stability import Facts, Unstable
+from epszero.methods.stability import Premises, Unstable
+
+pytestmark = pytest.mark.some(3)
 
 METHODS = {
     "forward-backward, backtracking": ez.ForwardBackward(),
@@ -142,7 +146,7 @@ def test_with_shared_constraints_too(method):
 
 # -- stability: a bound, or a sentence that says why there is none -----------------------------------------------------
 
-KNOWN = Facts(R=2.0, mu=0.9, kappa=4.5, theta=0.9 / 4.5**2, diameter=2.0)
+KNOWN = Premises(R=2.0, mu=0.9, kappa=4.5, theta=0.9 / 4.5**2, diameter=2.0)
 
 
 @pytest.mark.parametrize("method", METHODS | COUPLED)
@@ -159,6 +163,15 @@ def test_stability_is_bounded_or_refused_in_a_sentence(method):
             assert 0 < claim.difference(80) < claim.difference(40) < np.inf
         assert len(said) > 10
         assert said.endswith(".")
+
+
+@pytest.mark.parametrize("method", METHODS | COUPLED)
+def test_a_method_comes_back_from_its_record(method):
+    given = (METHODS | COUPLED)[method]
+    record = given.to_record(schedule=[0.1, 0.15] if "scheduled" in method else None)
+    again = methods.Method.from_record(json.loads(json.dumps(record)), np.zeros(n))
+    assert type(again) is type(given)
+    assert again.to_record() == record
 
 
 def test_every_method_is_in_this_suite():

@@ -15,7 +15,9 @@ from hypothesis.extra import numpy as hnp
 from set_cases import CASES, Case, box
 
 import epszero.sets as ez
-from epszero.sets._conic import minimise
+from epszero.sets.conic import minimise
+
+pytestmark = pytest.mark.some(5)
 
 JITTER = np.random.default_rng(8).normal(scale=0.1, size=100)
 every_set = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -195,6 +197,21 @@ def test_point_is_a_member(case: Case) -> None:
 def test_every_public_set_is_registered() -> None:
     public = {value for _, value in inspect.getmembers(ez, inspect.isclass) if issubclass(value, ez.Set)} - {ez.Set}
     assert public == {type(case.set) for case in CASES}
+
+
+@every_set
+def test_every_set_says_how_accurate_it_is(case: Case) -> None:
+    """Closed forms are exact; the others prove what is near a normal, or say what they doubt."""
+    assert vars(type(case.set)).get("formula", False) or "_normal" in vars(type(case.set))
+    if case.set.exact or case.set.batch_shape:
+        return
+    v = 2.0 * rng_of(case).normal(size=case.shape)
+    x = case.set.project(v)
+    found = case.set.normal_near(x, v - x)
+    np.testing.assert_allclose(found.z, v - x, atol=1e-5)
+    assert found.eta < 1e-6
+    others = case.set.project(rng_of(case).normal(size=(20, *case.shape)))
+    assert (np.sum(found.z * (others - x), axis=tuple(range(-case.set.rank, 0))) <= found.eta + 1e-12).all()
 
 
 def test_a_wrong_projection_breaks_the_contract() -> None:

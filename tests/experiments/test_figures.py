@@ -8,6 +8,8 @@ from epszero.experiments import dependent, fig1, table2, tightness
 from epszero.experiments._charging import charging, printed_residual, surrogate_piece
 from epszero.experiments._outcome import Setting, size
 
+pytestmark = pytest.mark.long
+
 
 def test_the_chain_of_days_has_the_law_and_the_rate_that_are_claimed():
     days, s = 7, 200_000

@@ -130,6 +130,7 @@ def started(folder, pause):
                             env=os.environ | {"PYTHONUNBUFFERED": "1"})  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path):
     with started(tmp_path / "killed", 0.3) as run:

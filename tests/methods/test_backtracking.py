@@ -5,6 +5,8 @@ import pytest
 
 from epszero.methods.backtracking import NU
 
+pytestmark = pytest.mark.some(2)
+
 
 def violations(nu: float, claimed: float, seed: int) -> int:
     """How often ‖d⁺‖² exceeds ‖d‖² − γ²(1/claimed − 1)‖ΔB‖² after a step that passed the test with this ν."""

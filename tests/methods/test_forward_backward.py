@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.constants import declared_only, step_range
+from epszero.facts import declared_only, step_range
+
+pytestmark = pytest.mark.some(2)
 
 RNG = np.random.default_rng(7)
 AGENTS, HOURS = 4, 3

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.constants import declared_only, lipschitz_range
+from epszero.facts import declared_only, lipschitz_range
+
+pytestmark = pytest.mark.some(2)
 
 TURN = np.array([[0.0, 1.0], [-1.0, 0.0]])
 H = np.kron(np.eye(2), TURN) * 2.0 + 0.1 * np.eye(4)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.constants import declared_only
+from epszero.facts import declared_only
+
+pytestmark = pytest.mark.some(2)
 
 RNG = np.random.default_rng(11)
 AGENTS, HOURS = 3, 4

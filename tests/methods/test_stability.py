@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.methods.stability import Facts, Stability, Unstable
+from epszero.methods.stability import Premises, Stability, Unstable
+
+pytestmark = pytest.mark.some(2)
 
 n, S = 3, 4  # entries of a point, samples
 PAIRS = 12  # neighbouring data sets tried at once
@@ -89,7 +91,7 @@ def corners(J):
 
 
 def of_jacobian(J, **more):
-    return Facts(CORNER, jacobian=J, **more)
+    return Premises(CORNER, jacobian=J, **more)
 
 
 QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested")
@@ -136,15 +138,15 @@ def random_slope(x, xi):
     return xi[:n] * x + xi[n:]
 
 
-BENT = Facts(CORNER, mu=0.3, kappa=0.8 + TURN, diameter=4 * np.sqrt(n))
-GRADIENT = Facts(CORNER, mu=0.3, kappa=0.8, theta=1 / 0.8)
-SLOPES = Facts(np.sqrt(n) * (1.5 * 2 + 2), mu=0.5, kappa=2.0, theta=0.5)
+BENT = Premises(CORNER, mu=0.3, kappa=0.8 + TURN, diameter=4 * np.sqrt(n))
+GRADIENT = Premises(CORNER, mu=0.3, kappa=0.8, theta=1 / 0.8)
+SLOPES = Premises(np.sqrt(n) * (1.5 * 2 + 2), mu=0.5, kappa=2.0, theta=0.5)
 SLOPE = np.repeat([0.5, -1.0], n), np.repeat([2.0, 1.0], n)
 WIDE = 4 * np.sqrt(n)
 OTHERS = {
     "bent": (bent, ez.ForwardBackward(0.2), [BENT, replace(BENT, mu=None)], (LOW, HIGH)),
-    "gradient": (bent_gradient, ez.ForwardBackward(2.0), [GRADIENT, Facts(CORNER, theta=1 / 0.8)], (LOW, HIGH)),
-    "gradient, too long": (bent_gradient, ez.ForwardBackward(4.0), [Facts(CORNER, theta=1 / 0.8)], (LOW, HIGH)),
+    "gradient": (bent_gradient, ez.ForwardBackward(2.0), [GRADIENT, Premises(CORNER, theta=1 / 0.8)], (LOW, HIGH)),
+    "gradient, too long": (bent_gradient, ez.ForwardBackward(4.0), [Premises(CORNER, theta=1 / 0.8)], (LOW, HIGH)),
     "slopes, relaxed": (random_slope, ez.ForwardBackward(0.3, 0.6), [SLOPES, replace(SLOPES, theta=None)], SLOPE),
     "bent, extragradient": (bent, ez.Extragradient(0.5), [BENT], (LOW, HIGH)),
     "slopes, extragradient": (random_slope, ez.Extragradient(0.3), [replace(SLOPES, diameter=WIDE)], SLOPE),
@@ -191,7 +193,7 @@ def test_steps_by_block_never_exceed_the_claim(name, kind):
         mu, kappa = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
         known = [of_jacobian(J)]
         if kind is ez.ForwardBackward:
-            known += [Facts(CORNER, mu=mu, kappa=kappa), Facts(CORNER, kappa=kappa)]
+            known += [Premises(CORNER, mu=mu, kappa=kappa), Premises(CORNER, kappa=kappa)]
         if J is JACOBIANS[0]:
             known += [replace(facts, theta=1 / kappa) for facts in known]
         for K in (1, 8):
@@ -204,19 +206,23 @@ def test_steps_by_row_are_spread_over_the_entries_in_order():
     J = np.diag([1.0, 1.0, 0.1, 0.1])
     problem = ez.Inclusion(ez.sets.Box(-9.0, np.full((2, 2), 9.0)), lambda x, xi: x * np.array([[1.0], [0.1]]) + xi)
     run = ez.solve(problem, ez.Samples(RNG.normal(size=(5, 2))), ez.ForwardBackward([0.5, 5.0]), iterations=3)
-    assert run.method.stability(Facts(1.0, jacobian=J), 3).q == pytest.approx(np.full(4, 0.5))
+    assert run.method.stability(Premises(1.0, jacobian=J), 3).q == pytest.approx(np.full(4, 0.5))
 
 
 LINE = ez.Inclusion(ez.sets.WholeSpace(dim=1), lambda x, xi: 0.8 * x + xi)  # forward-backward attains its claims
 ENDS = [(np.ones((S, 1)), np.array([[-1.0]] + [[1.0]] * (S - 1)))]  # one of S samples goes from 1 to −1: R = 2
 TIGHT = {
-    "affine": (ez.ForwardBackward(0.5), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
-    "μ and θ": (ez.ForwardBackward(0.5), Facts(2.0, mu=0.8, theta=1 / 0.8), 1.0),
-    "μ and κ": (ez.ForwardBackward(0.5), Facts(2.0, mu=0.8, kappa=0.8), 1.0),
-    "too long": (ez.ForwardBackward(3.0), Facts(2.0, theta=1 / 0.8), 0.15),  # the signs alternate, the claim's do not
-    "scheduled": (ez.ForwardBackward(lambda k: 0.2 + 0.5 / (k + 1.0)), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
-    "relaxed": (ez.ForwardBackward(0.5, relaxation=0.3), Facts(2.0, jacobian=np.array([[0.8]])), 1.0),
-    "forward-backward-forward": (ez.ForwardBackwardForward(0.6), Facts(2.0, jacobian=np.array([[0.8]])), 0.98),
+    "affine": (ez.ForwardBackward(0.5), Premises(2.0, jacobian=np.array([[0.8]])), 1.0),
+    "μ and θ": (ez.ForwardBackward(0.5), Premises(2.0, mu=0.8, theta=1 / 0.8), 1.0),
+    "μ and κ": (ez.ForwardBackward(0.5), Premises(2.0, mu=0.8, kappa=0.8), 1.0),
+    "too long": (
+        ez.ForwardBackward(3.0),
+        Premises(2.0, theta=1 / 0.8),
+        0.15,
+    ),  # the signs alternate, the claim's do not
+    "scheduled": (ez.ForwardBackward(lambda k: 0.2 + 0.5 / (k + 1.0)), Premises(2.0, jacobian=np.array([[0.8]])), 1.0),
+    "relaxed": (ez.ForwardBackward(0.5, relaxation=0.3), Premises(2.0, jacobian=np.array([[0.8]])), 1.0),
+    "forward-backward-forward": (ez.ForwardBackwardForward(0.6), Premises(2.0, jacobian=np.array([[0.8]])), 0.98),
 }
 
 
@@ -252,7 +258,7 @@ def test_the_change_of_norm_between_steps_by_block_is_needed():
     problem = ez.Inclusion([ez.sets.WholeSpace(dim=1)] * 2, lambda x, xi: [3.0 * x[1], -3.0 * x[0] + xi])
     method = ez.ForwardBackward(lambda k: [1.0 + 0.0 * k, jnp.where(k == 0, 1.0, 1e-4)])
     (seen,), settled = apart(problem, method, ENDS, [np.zeros(1), np.zeros(1)], 1)
-    claim = settled.stability(Facts(2.0, jacobian=J), 1)
+    claim = settled.stability(Premises(2.0, jacobian=J), 1)
     assert seen <= claim.difference(S)
     without = replace(claim, q=claim.q / [1.0, 100.0])
     assert seen > 1.5 * without.difference(S)
@@ -266,7 +272,7 @@ def test_runs_come_nearer_to_their_zeros_as_claimed(method):
     """Half of `extra` is the claim for one run: tight to 10 % on a line, and false with ρ²."""
     for K in (0, 3, 8):
         run = ez.solve(LINE, ez.Samples(np.ones((S, 1))), method, x0=np.zeros(1), iterations=K)
-        facts = Facts(2.0, mu=0.8, kappa=0.8, diameter=1.25, everywhere=True)  # the zero is −1/0.8, x⁰ = 0
+        facts = Premises(2.0, mu=0.8, kappa=0.8, diameter=1.25, everywhere=True)  # the zero is −1/0.8, x⁰ = 0
         claim = run.method.stability(facts, K).extra / 2
         assert 0.9 * claim <= abs(run.x[0] + 1.25) <= claim
         assert abs(run.x[0] + 1.25) > 1.25 * (claim / 1.25) ** 2
@@ -276,7 +282,7 @@ def test_runs_come_nearer_to_their_zeros_as_claimed(method):
         zero = ez.solve(problem, data, method, x0=np.zeros(n), iterations=3000).x
         x0 = BALL.project(RNG.normal(size=n))
         mu, kappa = np.linalg.eigvalsh((J + J.T) / 2)[0], np.linalg.norm(J, 2)
-        facts = Facts(1.0, mu=mu, kappa=kappa, diameter=np.linalg.norm(x0 - zero), everywhere=True)
+        facts = Premises(1.0, mu=mu, kappa=kappa, diameter=np.linalg.norm(x0 - zero), everywhere=True)
         for K in (0, 2, 9):
             run = ez.solve(problem, data, method, x0=x0, iterations=K)
             assert np.linalg.norm(run.x - zero) <= run.method.stability(facts, K).extra / 2 + 1e-11
@@ -284,7 +290,7 @@ def test_runs_come_nearer_to_their_zeros_as_claimed(method):
 
 def test_the_zeros_move_by_no_more_than_claimed_and_as_much_on_a_line():
     (seen,), settled = apart(LINE, ez.Extragradient(0.6), ENDS, np.zeros(1), 200)
-    claim = settled.stability(Facts(2.0, mu=0.8, kappa=0.8, diameter=10.0), 200)
+    claim = settled.stability(Premises(2.0, mu=0.8, kappa=0.8, diameter=10.0), 200)
     assert claim.difference(S) == pytest.approx(seen, rel=1e-9)
     assert claim.extra < 1e-9
     assert seen > replace(claim, c=claim.c / 2).difference(S)
@@ -315,17 +321,17 @@ def test_preconditioned_forward_backward_never_exceeds_the_claim(b, method):
     game = shared(H, G, b, ez.sets.Box(-3.0, 3.0, dim=n))
     for K in (0, 4, 40):
         seen, settled = worst(game, method, [np.zeros(n)], K, LOW, HIGH)
-        claim = settled.stability(Facts(CORNER, theta=1 / kappa), K)
+        claim = settled.stability(Premises(CORNER, theta=1 / kappa), K)
         assert 0 < seen <= claim.difference(S) * (1 + 1e-9)
         assert claim.q == pytest.approx(np.ones(K + 1))
-        assert settled.stability(Facts(CORNER, mu=0.1, kappa=kappa), K).difference(S) >= claim.difference(S)
+        assert settled.stability(Premises(CORNER, mu=0.1, kappa=kappa), K).difference(S) >= claim.difference(S)
 
 
 def test_preconditioned_forward_backward_is_tight_to_a_third_on_a_line():
     game = shared(np.array([[0.5]]), np.ones((1, 1)), -1.0, ez.sets.WholeSpace(dim=1))
     method = ez.PreconditionedForwardBackward(0.5, 1.0)
     (seen,), settled = apart(game, method, ENDS, [np.zeros(1)], 0)
-    claim = settled.stability(Facts(2.0, theta=2.0), 0)
+    claim = settled.stability(Premises(2.0, theta=2.0), 0)
     assert 0.69 <= seen / claim.difference(S) <= 1
     assert seen > replace(claim, c=claim.c / 2).difference(S)
     assert seen > replace(claim, scale=1.0).difference(S)  # the norm of Φ is not the Euclidean one
@@ -341,21 +347,21 @@ class Rotated:
         return v / (1 + step)
 
 
-ALL = Facts(1.0, mu=0.5, kappa=1.0, theta=0.5, diameter=1.0)
+ALL = Premises(1.0, mu=0.5, kappa=1.0, theta=0.5, diameter=1.0)
 PLAIN = ez.Inclusion(BOX, lambda x, xi: x + xi)
 GAME = shared(np.eye(n), np.ones((1, n)), 1.0, BOX)
 REFUSED = [
     (PLAIN, ez.ForwardBackward(), ALL, "backtracking.*step=γ"),
     (PLAIN, ez.Extragradient(), ALL, "backtracking"),
     (GAME, ez.PreconditionedForwardBackward(), ALL, "backtracking"),
-    (PLAIN, ez.ForwardBackward(0.1), Facts(1.0), "neither κ nor θ"),
-    (PLAIN, ez.ForwardBackward(0.1), Facts(1.0, mu=1.0), "Declare kappa"),
-    (PLAIN, ez.ForwardBackward(0.1), Facts(1.0, jacobian=np.eye(2)), "Jacobian has 2 rows, but a point has 3"),
-    (GAME, ez.PreconditionedForwardBackward(0.1, 0.1), Facts(1.0), "neither κ nor θ"),
+    (PLAIN, ez.ForwardBackward(0.1), Premises(1.0), "neither κ nor θ"),
+    (PLAIN, ez.ForwardBackward(0.1), Premises(1.0, mu=1.0), "Declare kappa"),
+    (PLAIN, ez.ForwardBackward(0.1), Premises(1.0, jacobian=np.eye(2)), "Jacobian has 2 rows, but a point has 3"),
+    (GAME, ez.PreconditionedForwardBackward(0.1, 0.1), Premises(1.0), "neither κ nor θ"),
     (PLAIN, ez.ForwardBackwardForward(0.1), ALL, "on the domain only.*Extragradient"),
     (PLAIN, ez.ForwardBackwardForward(1.0), of_jacobian(np.eye(n)), "γκ reaches 1"),
-    (PLAIN, ez.ForwardBackwardForward(0.1), Facts(1.0), "without μ and κ"),
-    (PLAIN, ez.Extragradient(0.1), Facts(1.0, mu=0.0, kappa=1.0, diameter=1.0), "strongly monotone"),
+    (PLAIN, ez.ForwardBackwardForward(0.1), Premises(1.0), "without μ and κ"),
+    (PLAIN, ez.Extragradient(0.1), Premises(1.0, mu=0.0, kappa=1.0, diameter=1.0), "strongly monotone"),
     (PLAIN, ez.Extragradient(0.1), replace(ALL, diameter=np.inf), "unbounded"),
     (PLAIN, ez.Extragradient(1.5), ALL, "γκ reaches 1.5"),
     (ez.Inclusion(Rotated(), lambda x, xi: x + xi), ez.Extragradient(0.1), ALL, "another operator"),

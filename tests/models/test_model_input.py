@@ -8,6 +8,8 @@ import pytest
 
 import epszero as ez
 
+pytestmark = pytest.mark.some(3)
+
 charge, cournot, routing, zero_sum, bpr = (
     ez.models.ev_charging, ez.models.cournot, ez.models.routing, ez.models.zero_sum, ez.models.Edge.bpr,
 )  # fmt: skip

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import epszero as ez
 from epszero.oracles import Blocks, OwnData, as_oracle, sample_mean
 
+pytestmark = pytest.mark.some(2)
+
 N = 3
 
 

@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 import epszero as ez
 
+pytestmark = pytest.mark.some(2)
+
 SIZES = (3, 2, 3, 2)
 OWN = [slice(sum(SIZES[:i]), sum(SIZES[: i + 1])) for i in range(4)]
 N = sum(SIZES)

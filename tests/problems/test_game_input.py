@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 import epszero as ez
 
+pytestmark = pytest.mark.some(2)
+
 BOX = ez.sets.Box(-1.0, 1.0, dim=2)
 BOXES = [BOX, BOX]
 ONE_ROW = np.ones((1, 4))
@@ -184,6 +186,7 @@ def test_a_cost_seen_not_to_be_convex_is_warned_of_with_the_evidence(seen, evide
     assert any("not convex" in note for note in solution.notes)
 
 
+@pytest.mark.long
 def test_what_is_convex_on_the_strategies_is_neither_refused_nor_warned_of():
     costs = [
         lambda x: 2 * jnp.sum(x[0] ** 2) - 3 * jnp.sum(x[0]) ** 2,  # on the simplex the sum is constant

@@ -180,5 +180,7 @@ def test_looking_for_convexity_does_not_project_everybody_for_each_agent(monkeyp
         lambda own, average, wear: wear * own @ own - 2 * own.sum() ** 2, np.ones(agents), ez.sets.Simplex(dim=3)
     )
     with jax.enable_x64(True):
-        assert game.examine(None, np.full((agents, 3), 1 / 3)) == ([], True)
+        seen = game.examine(None, np.full((agents, 3), 1 / 3))
+    assert seen.finite
+    assert not seen.bent
     assert len(calls) < 15 * agents  # its own set, once for each point looked at

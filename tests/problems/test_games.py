@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 import epszero as ez
 
+pytestmark = pytest.mark.some(2)
+
 RNG = np.random.default_rng(5)
 CARS, HOURS = 3, 2
 WEAR = RNG.uniform(1.0, 2.0, CARS)
@@ -121,12 +123,14 @@ def test_a_data_set_for_each_agent_of_its_own_length():
         assert (check.at_most >= check.saving - 1e-12).all()
 
 
+@pytest.mark.long
 def test_one_data_set_for_all():
     expected = equilibrium([TOGETHER] * CARS)
     for game in (AGGREGATIVE, GAME):
         np.testing.assert_allclose(np.stack(list(ez.solve(game, TOGETHER).x)), expected, atol=1e-8)
 
 
+@pytest.mark.long
 def test_declared_affine_in_features_is_the_same_game():
     affine = ez.AggregativeGame(ez.oracles.Affine(affine_cost, phi=features), PARAMETERS, STACKED)
     for samples in (OWN_SAMPLES, ez.Samples(TOGETHER)):
@@ -164,6 +168,7 @@ def test_private_columns_of_one_data_set():
 # -- forms of strategies -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_strategies_of_different_kinds_and_sizes():
     """A dictionary, a vector with an L1 term, a number and a matrix; F written by hand tells whether it is solved."""
     C = np.array([[1.0, 2.0], [2.0, -1.0]])
@@ -257,6 +262,7 @@ def listed_by_hand(wrong=0.0):
     return [one(i) for i in range(CARS)]
 
 
+@pytest.mark.long
 def test_a_right_gradient_is_taken():
     expected = equilibrium([TOGETHER] * CARS)
     parts = listed_by_hand()

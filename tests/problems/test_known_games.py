@@ -129,6 +129,7 @@ def rotating(**known):
     return ez.Game(costs, [ez.sets.WholeSpace(dim=1)] * 2, declared=ez.declare(**known) if known else None)
 
 
+@pytest.mark.long
 def test_a_game_that_rotates_needs_the_right_step():
     """|1 − γ(μ ± iω)| > 1 for γ = ½, < 1 for γ = μ/κ²."""
     with pytest.raises(ez.SolveError, match="shorter step") as caught:
@@ -188,6 +189,7 @@ def test_zero_sum_matrix_games():
     np.testing.assert_allclose(check.at_most, savings, atol=1e-9)  # for linear costs the bound is the saving
 
 
+@pytest.mark.long
 def test_many_zero_sum_games_need_no_method_to_be_named():
     many = [ez.Samples.from_arrays(A[None]) for A in MATRICES]
     assert all(one.status is ez.Status.CONVERGED for one in ez.solve_many(MATRIX_GAME, many))
@@ -234,6 +236,7 @@ def charging_cost(own, average, price, car):
     return degradation + price @ own + jnp.sum((average - 1.0) ** 2)
 
 
+@pytest.mark.long
 def test_the_charging_game_of_table_one():
     """Its Jacobian is symmetric, so the equilibrium minimises a potential: a quadratic programme for Clarabel."""
     N, T = 20, 14

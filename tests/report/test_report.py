@@ -205,6 +205,7 @@ def test_parts_that_do_not_belong_together(certificate, game, prices):
         report(certificate, ez.certify(other))
 
 
+@pytest.mark.long
 def test_a_guess_is_called_one_everywhere_and_draws_say_whose_truth_it_is():
     pool = ez.Samples(np.random.default_rng(0).uniform(size=(50, 3)))
     game = ez.models.ev_charging(vehicles=2, hours=3, need=2.0)

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import epszero.sets as ez
-from epszero.sets._conic import minimise
+from epszero.sets.conic import minimise
 
 
 def touching() -> Any:

@@ -45,7 +45,7 @@ REFUSALS: list[tuple[Callable[[], Any], str]] = [
     (lambda: ez.AffineSubspace([[1, 1], [2, 2]], [1, 3]), "no x solves A x = b: the rows contradict each other"),
     (lambda: ez.AffineSubspace([[0.0, 0.0]], [1.0]), "gives (A x)[0] = 0 where b[0] = 1."),
     (lambda: ez.Ball(-1.0), "radius: must be nonnegative, but it is -1."),
-    (lambda: ez.Ball(norm=3), "norm: must be 2, 1 or inf, but it is 3."),
+    (lambda: ez.Ball(norm=3), "norm: must be one of 2, 1, inf, 'inf', but it is 3."),
     (lambda: ez.Ball(center=[0.0, 0.0], dim=3), "dim: is 3, but center has 2 entries."),
     (lambda: ez.Ball([1.0, 2.0], np.zeros((3, 2))), "radius, center: must agree in their leading axes"),
     (lambda: ez.Ball(norm="inf").diameter(), "dim: Ball fits vectors of any length"),

@@ -59,8 +59,12 @@ def test_a_tol_that_is_not_reached_raises_and_the_error_carries_the_solution():
 def test_both_stop_at_whichever_comes_first():
     problem = ez.VariationalInequality(shifted, over=ez.sets.Box(0, 1, dim=3))
     early = ez.solve(problem, None, ez.ForwardBackward(0.1), x0=[0, 0, 0], tol=1e-3, iterations=10_000)
-    assert early.iterations < 200
+    assert early.status is ez.Status.CONVERGED
+    assert early.iterations == 33  # ‖z + B(x^{K+1})‖ = √3 · 0.8^{K+1}, for the first time below 1e-3
     assert early.residual <= 1e-3
+    late = ez.solve(problem, None, ez.ForwardBackward(0.1), x0=[0, 0, 0], tol=1e-3, iterations=5, throw=False)
+    assert late.status is ez.Status.ITERATIONS_USED_UP
+    assert late.iterations == 5
 
 
 def test_diverged():
@@ -72,9 +76,14 @@ def test_diverged():
 
 
 def test_stalled_at_the_limit_of_float64():
-    problem = ez.VariationalInequality(lambda x: 1e6 * (x - np.pi), over=ez.sets.Box(-10, 10, dim=2))
-    solution = ez.solve(problem, tol=1e-13, throw=False)
-    assert solution.status in (ez.Status.STALLED, ez.Status.CONVERGED)
+    third = np.array([1.0, 1 / 3])
+    problem = ez.VariationalInequality(lambda x: 1e6 * (third * x - np.pi / 7), over=ez.sets.Box(-10, 10, dim=2))
+    solution = ez.solve(problem, None, ez.ForwardBackward(3e-7), tol=1e-30, throw=False)
+    assert solution.status is ez.Status.STALLED
+    assert 0 < solution.residual < 1e-8
+
+
+def test_stalled_in_circles():
     cycling = ez.VariationalInequality(lambda x: jnp.stack([x[1], -x[0]]), over=ez.sets.Box(-1, 1, dim=2))
     solution = ez.solve(cycling, None, ez.ForwardBackward(0.5), x0=[0.5, 0.1], tol=1e-9, throw=False)
     assert solution.status is ez.Status.STALLED
@@ -125,9 +134,12 @@ def test_progress_function_and_bar(capsys):
     seen = []
     ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=3000, progress=lambda k, r: seen.append((k, r)))
     assert seen[-1][0] == 3000
+    assert [k for k, _ in seen] == sorted({k for k, _ in seen})
+    assert all(residual > 0 for _, residual in seen)
     ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=3000)
     assert capsys.readouterr() == ("", "")  # the library itself prints nothing
     ez.solve(SLOW, None, ez.ForwardBackward(0.1), x0=[1, 1], iterations=3000, progress=True)
+    assert capsys.readouterr() != ("", "")
 
 
 def test_holdout_keeps_samples_aside():

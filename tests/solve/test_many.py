@@ -6,6 +6,8 @@ import pytest
 
 import epszero as ez
 
+pytestmark = pytest.mark.some(2)
+
 RNG = np.random.default_rng(5)
 POOL = ez.Samples(RNG.uniform(size=(400, 3)))
 BOX = ez.sets.Box(0.0, 0.6, dim=3)

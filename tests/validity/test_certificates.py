@@ -20,12 +20,12 @@ from epszero.certificates import (
     Tightest,
     VectorStability,
     _base,
-    convert,
+    consequences,
 )
-from epszero.certificates.case import Case
+from epszero.certificates.agents import Curvatures
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.noise import Noise
-from epszero.constants import Constant, Provenance
+from epszero.facts import Constant, Observed, Provenance
 
 from .certificates import DELTAS, ENTRANTS, SIZE, TIGHT, Entrant, plain, single, trials_of
 from .coverage import too_many
@@ -50,6 +50,7 @@ def test_misses_of_whole_certificates_are_no_more_frequent_than_delta(where):
             assert outcome.refused == 0, told
 
 
+@pytest.mark.long
 def test_the_truth_of_a_world_agrees_with_the_library():
     """B in NumPy against the library's average, and savings against best responses by a conic solver."""
     for where in ENTRANTS:
@@ -136,6 +137,7 @@ class Scaled(MeanBound):
         return MeanSet(found.centre, found.radius * self.by)
 
 
+@pytest.mark.long
 def test_a_confidence_set_at_forty_per_cent_of_its_radius_is_convicted():
     """At δ = 0.3 empirical Bernstein is so long that 40 % of it still miss less often; a quarter does not."""
     for delta, by in ((0.3, 0.25), (0.05, 0.4)):
@@ -156,6 +158,7 @@ def learnt(bound=None) -> Entrant:
     return Entrant("seen", plain("", Seen()).certify, lambda world, rng: world.draw(rng, SIZE // 2))
 
 
+@pytest.mark.long
 def test_hold_out_on_seen_data_is_convicted():
     by_fresh = single(lambda solution, fresh, delta: [ez.certify(solution, delta, HoldOut(samples=fresh))])
     sound = Entrant("fresh", by_fresh, learnt().data)
@@ -231,19 +234,19 @@ def test_dependence_that_is_ignored_is_convicted(kind, broken, monkeypatch):
 def test_exploitability_with_a_wrong_hessian_is_convicted(monkeypatch):
     entrant = plain("exact", MeanDeviation(Normal()))
     assert not too_many(*missed(duel(), entrant, 0.05, claim="exploitability"))
-    right = convert.curvatures
+    right = consequences.curvatures
 
     def wrong(case):
         known = right(case)
-        assert not isinstance(known, str)
-        return replace(known, inverse=[M / 4 for M in known.inverse])
+        assert isinstance(known, Curvatures)
+        return replace(known, inverse=[M / 4 for M in known.inverse], key="wrong")
 
-    monkeypatch.setattr(convert, "curvatures", wrong)
+    monkeypatch.setattr(consequences, "curvatures", wrong)
     assert too_many(*missed(duel(), entrant, 0.05, claim="exploitability"))
 
 
 @pytest.mark.parametrize(("mu", "broken"), [(1.0, False), (2.0, True)])
 def test_a_distance_with_a_wrong_mu_is_convicted(mu, broken, monkeypatch):
     """Were it not held against pairs of points, which would tell."""
-    monkeypatch.setattr(Case, "_held_against", lambda self, found, of, worse: found)
+    monkeypatch.setattr(Observed, "mu", property(lambda self: self.facts.mu))
     assert too_many(*missed(bent(mu), plain("exact", MeanDeviation(Normal())), 0.05, claim="distance")) == broken

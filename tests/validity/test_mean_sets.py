@@ -11,6 +11,8 @@ from epszero.sets import Ball, Box, NonNegative, Polyhedron, PositiveSemidefinit
 from .coverage import CONTENDERS
 from .laws import LAWS
 
+pytestmark = pytest.mark.some(2)
+
 BALL = MeanSet(np.array([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]]), np.array([0.7, 2.0]))
 BOX = MeanSet(BALL.centre, np.array([[0.5, 0.0, 1.0], [2.0, 0.1, 0.3]]))
 

@@ -26,6 +26,8 @@ from epszero.certificates.mean import (
 from .coverage import CONTENDERS, Question, allowed, ask, misses, quantile, too_many
 from .laws import LAWS
 
+pytestmark = pytest.mark.some(2)
+
 DELTAS = (0.3, 0.05)
 SIZES = (2, 10, 100)
 GRID = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 16, 20, 24, 31, 32, 45, 63, 64, 90, 127, 128)  # each 2^k and its neighbour
@@ -173,7 +175,14 @@ class LevelNotDivided(Betting):
     """Every coordinate at level δ, rather than δ/dim."""
 
     def around(self, X, region, delta):
-        return super().around(X, region, delta * X.shape[-1])
+        alone = [
+            (X[..., j : j + 1], Region.box(region.lower[j : j + 1], region.upper[j : j + 1]))
+            for j in range(X.shape[-1])
+        ]
+        found = [super(LevelNotDivided, self).around(own, box, delta) for own, box in alone]
+        return MeanSet(
+            *(np.concatenate([getattr(one, part) for one in found], axis=-1) for part in ("centre", "radius"))
+        )
 
 
 class VarianceAcrossCoordinates(Bernstein):

@@ -3,42 +3,52 @@
 import json
 import math
 import textwrap
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import numpy as np
 
 from epszero._checks import InputError, count, known_arguments, one_positive, refuse
-from epszero._types import PyTree
+from epszero._double import double
+from epszero._types import PyTree, Real
 from epszero.audit import noise
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
-from epszero.audit.order import LEVEL, Order, examine_order
 from epszero.audit.slopes import Slopes
-from epszero.constants import (
+from epszero.facts import (
+    AverageFacts,
     Constant,
-    Knowledge,
-    Known,
+    Facts,
+    Observed,
     Provenance,
     Structure,
-    Witness,
+    Unknown,
+    average_facts,
     base_oracle,
-    domain_diameter,
-    knowledge,
-    sizes,
+    first_rows,
+    has_costs,
 )
-from epszero.constants.linear import first_rows
 from epszero.methods import Method
-from epszero.oracles import PrimalDual
+from epszero.oracles import strategies
 from epszero.oracles.features import sample_rows
-from epszero.problems import AggregativeGame, ConvexityWarning, Game, Problem
+from epszero.problems import Problem
+from epszero.problems.seen import Examination
 from epszero.samples import Samples
-from epszero.solve.choice import Choice
-from epszero.solve.setup import averaged, check_shapes, checked_samples, starting_point, supports_of, values_of
-from epszero.solve.solve import Plan
+from epszero.samples.independence import LEVEL, Order, examine_order
+from epszero.solve.choice import Choice, chosen
+from epszero.solve.request import Request
+from epszero.solve.setup import (
+    averaged,
+    check_shapes,
+    checked_samples,
+    examined,
+    facts_at,
+    starting_point,
+    values_of,
+)
 
 WIDTH = 118  # of a printed line
+TOO_LARGE = "the domain is bounded, but its diameter is more than float64 can hold"
 NAMES = {"mu": "μ", "kappa": "κ", "theta": "θ", "R": "R", "M": "M", "diameter": "diameter"}
 
 
@@ -62,26 +72,33 @@ class Audit:
         record = {
             "structure": self.structure.as_record(),
             "constants": {
-                name: {"value": one.value if math.isfinite(one.value) else None, "provenance": str(one.provenance),
-                       "evidence": one.evidence}
+                name: {
+                    "value": one.value if math.isfinite(one.value) else None,
+                    "provenance": str(one.provenance),
+                    "evidence": one.evidence,
+                }
                 for name, one in self.constants.items()
             },
             "assumptions": {name: one.as_record() for name, one in self.assumptions.items()},
             "method": self.method,
             "samples": self.samples,
             "order": None if self.order is None else {**vars(self.order), "p_value": self.order.p_value},
-        }  # fmt: skip
+        }
         return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         lines = [f"structure   {self.structure}", "constants"]
         for name, one in self.constants.items():
-            lines += _row(NAMES.get(name, name), f"{one.value:.4g}", str(one.provenance), one.evidence)
+            lines += _row(NAMES.get(name, name), _number(one.value), str(one.provenance), one.evidence)
         lines.append("assumptions")
         for name, one in self.assumptions.items():
             lines += _row(name, str(one.status), "", one.evidence)
         lines += _row("method", "", "", self.method)
         return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "none"
 
 
 def _row(name: str, first: str, second: str, text: str) -> list[str]:
@@ -92,31 +109,41 @@ def _row(name: str, first: str, second: str, text: str) -> list[str]:
 
 @known_arguments
 def audit(
-    problem: Problem, samples: Any = None, *, method: Method | None = None, x0: PyTree = None, budget: float = 5.0,
+    problem: Problem,
+    samples: Samples | Sequence[Samples] | Real | None = None,
+    *,
+    method: Method | None = None,
+    x0: PyTree = None,
+    budget: float = 1.0,
     seed: int = 0,
-) -> Audit:  # fmt: skip
+) -> Audit:
     """Look at a problem and its samples: structure, constants with provenance, and every assumption with evidence.
 
-    `method` and `x0` are looked at where they are given. `budget`: seconds for verified constants of nonlinear
-    problems, and the more of them the tighter; `seed` is that of the search for contradictions.
+    `method` and `x0` are looked at where they are given. `budget`: how much work verified constants of nonlinear
+    problems are worth, as a multiple of what solving and certifying spend on them (up to 40 000 boxes each); the more
+    the tighter. `seed` is that of the search for contradictions.
     """
-    seconds, seed = one_positive("budget", budget), count("seed", seed)
-    plan = Plan(problem, method, None, None, None)
+    effort, seed = one_positive("budget", budget), count("seed", seed)
+    request = Request(problem, method, None, None, None)
     data = checked_samples(problem, samples)
-    with jax.enable_x64(True):
+    with double():
         x, moved = starting_point(problem, data, x0)
         check_shapes(problem, data, x)
-        point = x.x if isinstance(x, PrimalDual) else x
+        point = strategies(x)
         values = values_of(data)
         row = None if values is None else first_rows(values)
         _refuse_undefined(problem, point, row)
-        facts = knowledge(problem, supports_of(problem, data), row, point)
-        slopes = Slopes(facts, values, 0.35 * seconds, seed)
         sets = data if isinstance(data, list) else [] if data is None else [data]
-        known = plan.all_known(averaged(problem, data, x), data, x)
-        choice = plan.choice(known, x)
-        largest = sizes(problem, values, point, seed)
-        constants = _constants(facts, slopes, seconds, largest)
+        facts = facts_at(problem, data, point, effort)
+        observed = Observed(facts, values, sets, seed)
+        slopes = Slopes(facts, observed)
+        examination = _examination(facts, data, point)
+        units = examination.unit_steps if isinstance(examination, Examination) else None
+        average = averaged(problem, data, x)
+        known = average_facts(facts_at(problem, data, point), average, values, point, prove=method is None)
+        known = replace(known, unit_steps=units)
+        choice = Choice(method, None, "") if method is not None else chosen(problem, known, point)
+        constants = _constants(facts, observed, slopes)
         order = examine_order(sample_rows(sets[0].values), seed) if len(sets) == 1 else None
         assumptions = {
             "monotone": slopes.monotone(),
@@ -124,25 +151,20 @@ def audit(
             "cocoercive": slopes.cocoercive(),
             "average monotone": _average(known),
             "Lipschitz": slopes.lipschitz(),
-            "convex costs": _convex(facts, values, slopes),
+            "convex costs": _convex(facts, examination, slopes),
+            "defined": _defined(facts, examination),
             **({"gradient": slopes.gradient()} if problem.declared.gradient else {}),
             "compact domain": _compact(constants),
             "x0 in the domain": _start(moved, x0 is not None),
-            "step": _step(plan, choice, known, x),
+            "step": _step(request, choice, known, x),
             "unbiased": _unbiased(problem, sets),
-            "bounded noise": noise.bounded(facts, sets, constants.get("R"), largest),
+            "bounded noise": noise.bounded(observed, sets, constants.get("R")),
             "support": noise.support(facts),
             "samples inside the support": noise.inside(facts, sets),
             "identically distributed": _identical(problem, sets, order, seed),
             "independent": _independent(problem, sets, order, seed),
         }
-        for name, of in (("mu", "strongly monotone"), ("theta", "cocoercive"), ("kappa", "Lipschitz")):
-            one, told = constants.get(name), assumptions[of]
-            if one is not None and one.provenance is Provenance.DECLARED and told.status is Standing.VIOLATED:
-                constants[name] = Constant(one.value, Provenance.VIOLATED, told.evidence)
-        title = (
-            f"nothing is proved to converge: {choice.doubts[0]}" if choice.doubts else _title(plan, choice, known, x)
-        )
+        title = f"nothing is proved to converge: {choice.doubt}" if choice.doubt else _title(request, choice, known, x)
     return Audit(
         replace(facts.structure, symmetric=_symmetric(facts)),
         constants,
@@ -156,78 +178,101 @@ def audit(
 def _refuse_undefined(problem: Problem, x: PyTree, row: PyTree) -> None:
     values = jax.tree.leaves(base_oracle(problem)(x, row))
     if not all(np.isfinite(leaf).all() for leaf in values):
-        refuse(problem.uncertain_side, "is NaN or infinite at the start, for the first sample",
-               "Pass x0 where it is defined, or mend the function or the sample")  # fmt: skip
+        refuse(
+            problem.uncertain_side,
+            "is NaN or infinite at the start, for the first sample",
+            "Pass x0 where it is defined, or mend the function or the sample",
+        )
 
 
-def _symmetric(facts: Knowledge) -> bool | None:
-    known = facts.linear or facts.aggregate
+def _symmetric(facts: Facts) -> bool | None:
+    known = facts.jacobian or facts.aggregate
     return None if known is None else known.symmetric
 
 
-def _constants(
-    facts: Knowledge, slopes: Slopes, seconds: float, largest: tuple[Witness, Witness]
-) -> dict[str, Constant]:
+def _constants(facts: Facts, observed: Observed, slopes: Slopes) -> dict[str, Constant]:
     """Derived, declared, or as a search found them."""
-    share = 0.35 * seconds
-    found = {"kappa": facts.kappa(share), "mu": facts.mu(share), "theta": facts.theta(share)}
+    known = {"mu": observed.mu, "kappa": observed.kappa, "theta": observed.theta, "R": observed.R, "M": observed.M}
+    constants = {name: one for name, one in known.items() if isinstance(one, Constant)}
     if not facts.structure.constant_jacobian:
-        if found["mu"] is None and slopes.refuted is None:
-            seen = slopes.least_seen
-            if seen is not None and seen.value > 0:
-                found["mu"] = Constant(seen.value, Provenance.ESTIMATED, "the least slope that was found; not a bound")
-        if found["kappa"] is None:
-            found["kappa"] = Constant(slopes.steepest.value, Provenance.ESTIMATED, "the steepest found; not a bound")
-    found["R"] = facts.R(0.15 * seconds)
-    found["M"] = facts.M(0.15 * seconds)
-    declared = facts.problem.declared
-    for name, value, seen in (("M", declared.M, largest[0]), ("R", declared.R, largest[1])):
-        derived = found[name]
-        if value is not None and seen.value > value * (1 + 1e-9):
-            found[name] = Constant(value, Provenance.VIOLATED, f"declared, but {seen}")
-        elif value is not None and (derived is None or derived.value > value):
-            found[name] = Constant(value, Provenance.DECLARED, "ez.declare")
-        elif derived is None and facts.row is not None:
-            found[name] = Constant(seen.value, Provenance.ESTIMATED, "the largest found; not a bound")
-    diameter = domain_diameter(facts.problem.strategies, facts.x)
-    found["diameter"] = Constant(diameter, Provenance.EXACT, "of the domain of A" if math.isfinite(diameter) else
-                                 "the domain of A is unbounded")  # fmt: skip
-    order = ("mu", "kappa", "theta", "R", "M", "diameter")
-    return {name: constant for name in order if (constant := found[name]) is not None}
+        seen = observed.least_seen if "mu" not in constants and slopes.refuted is None else None
+        if seen is not None and seen.value > 0:
+            constants["mu"] = Constant(seen.value, Provenance.ESTIMATED, "the least slope that was found; not a bound")
+        if "kappa" not in constants:
+            constants["kappa"] = Constant(
+                observed.steepest.value, Provenance.ESTIMATED, "the steepest found; not a bound"
+            )
+    for name, place in (("M", 0), ("R", 1)):
+        if name not in constants and facts.row is not None:
+            constants[name] = Constant(
+                observed.sizes[place].value, Provenance.ESTIMATED, "the largest found; not a bound"
+            )
+    finite = {name: one for name, one in constants.items() if math.isfinite(one.value)}  # not beyond float64
+    finite["diameter"] = _diameter(facts)
+    return {name: finite[name] for name in ("mu", "kappa", "theta", "R", "M", "diameter") if name in finite}
 
 
-def _average(known: Known) -> Assumption:
+def _diameter(facts: Facts) -> Constant:
+    found = facts.diameter
+    if isinstance(found, Constant):
+        return found
+    if facts.domain.bounded:
+        return Constant(math.inf, Provenance.ESTIMATED, TOO_LARGE)
+    return Constant(math.inf, Provenance.EXACT, found.reason)
+
+
+def _average(known: AverageFacts) -> Assumption:
     """Whether B̂ is monotone, which methods need."""
-    if known.monotone is None:
-        return Assumption(Standing.OPEN, known.why)
-    said = known.why if known.monotone is Provenance.VIOLATED else known.because
-    return Assumption(BY_PROVENANCE[known.monotone], said or str(known.monotone))
+    if isinstance(known.monotone, Unknown):
+        return Assumption(Standing.OPEN, known.monotone.reason)
+    return Assumption(BY_PROVENANCE[known.monotone], known.because or str(known.monotone))
 
 
-def _convex(facts: Knowledge, values: PyTree, slopes: Slopes) -> Assumption:
+def _examination(facts: Facts, data: Samples | list[Samples] | None, x: PyTree) -> Examination | Unknown:
+    """What a closer look near x finds, or what it refuses."""
+    try:
+        return examined(facts, data, x)
+    except InputError as error:
+        return Unknown(str(error))
+
+
+def _convex(  # noqa: PLR0911  (one line for each thing that can be said)
+    facts: Facts, examination: Examination | Unknown, slopes: Slopes
+) -> Assumption:
     """Whether every agent's cost is convex in its own strategy, or the loss convex."""
-    problem = facts.problem
-    monotone = slopes.monotone()
-    if not isinstance(problem, Game | AggregativeGame):
-        if problem.is_gradient:
-            return Assumption(monotone.status, "the loss is convex where its gradient is monotone", monotone.witness)
+    if not has_costs(facts.problem):
         return Assumption(Standing.HOLDS, "there are none")
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always", ConvexityWarning)
-        try:
-            problem.examine(values, facts.x)
-        except InputError as error:
-            return Assumption(Standing.VIOLATED, str(error))
-    if seen:
-        return Assumption(Standing.VIOLATED, str(seen[0].message))
-    if monotone.status is Standing.HOLDS:
-        return Assumption(Standing.HOLDS, "the pseudogradient is monotone, so each cost is convex in its own strategy")
-    return Assumption(Standing.UNREFUTED, "at the points that were looked at")
+    if isinstance(examination, Unknown) or examination.bent:
+        said = examination.reason if isinstance(examination, Unknown) else str(examination.bent[0])
+        return Assumption(Standing.VIOLATED, said)
+    convex, derivative, monotone = facts.convex, facts.derivative, slopes.monotone()
+    if isinstance(convex, Unknown) or isinstance(derivative, Unknown):
+        return Assumption(Standing.OPEN, convex.reason if isinstance(convex, Unknown) else "the derivative is unknown")
+    if convex.provenance is Provenance.EXACT:
+        return Assumption(Standing.HOLDS, convex.evidence)
+    if monotone.status is Standing.VIOLATED and facts.problem.is_gradient:
+        return Assumption(Standing.VIOLATED, "the loss is convex where its gradient is monotone", monotone.witness)
+    if monotone.status is Standing.HOLDS and derivative.provenance is Provenance.EXACT:
+        return Assumption(Standing.HOLDS, "B is their derivative, and monotone, so each is convex in its own strategy")
+    if facts.problem.declared.convex:
+        return Assumption(Standing.DECLARED, convex.evidence)
+    said = derivative.evidence if derivative.provenance is Provenance.DECLARED else ""
+    return Assumption(Standing.UNREFUTED, f"at the points that were looked at{said and '; '}{said}")
+
+
+def _defined(facts: Facts, examination: Examination | Unknown) -> Assumption:
+    """Whether B and the costs have values on all of the domain."""
+    if isinstance(examination, Examination) and examination.undefined:
+        return Assumption(Standing.VIOLATED, "a cost is NaN at a point of the domain that was looked at")
+    doubt = "" if facts.structure.affine else facts.operator.undefined
+    return Assumption(Standing.OPEN, doubt) if doubt else Assumption(Standing.HOLDS, "by following the operations")
 
 
 def _compact(constants: dict[str, Constant]) -> Assumption:
     if math.isfinite(constants["diameter"].value):
         return Assumption(Standing.HOLDS, f"its diameter is {constants['diameter'].value:.4g}")
+    if constants["diameter"].evidence == TOO_LARGE:
+        return Assumption(Standing.OPEN, TOO_LARGE)
     return Assumption(Standing.VIOLATED, "the domain is unbounded: bound the strategies where a certificate needs it")
 
 
@@ -237,28 +282,28 @@ def _start(moved: list[str], given: bool) -> Assumption:
     return Assumption(Standing.HOLDS, "it is" if given else "a point of the domain is taken")
 
 
-def _step(plan: Plan, choice: Choice, known: Known, x: PyTree) -> Assumption:
+def _step(request: Request, choice: Choice, known: AverageFacts, x: PyTree) -> Assumption:
     """Whether the step is one for which the method is proved to converge."""
-    if choice.doubts:
-        return Assumption(Standing.OPEN, f"no step is proved to converge: {choice.doubts[0]}")
+    if choice.doubt:
+        return Assumption(Standing.OPEN, f"no step is proved to converge: {choice.doubt}")
     try:
-        settled = choice.method.prepared(plan.problem, x, known)
+        settled = choice.method.prepared(request.problem, x, known)
     except InputError as error:
         return Assumption(Standing.VIOLATED, str(error))
     if choice.method.open:
         return Assumption(Standing.HOLDS, settled.description)
-    found = settled.limits(plan.problem, x, known)
-    if found is None:
+    step_and_limits = settled.limits(request.problem, x, known)
+    if step_and_limits is None:
         return Assumption(Standing.OPEN, f"{settled.description}: too little is known for a range")
-    longest, limits = found
+    longest, limits = step_and_limits
     fits = longest < limits.limit
     said = f"{longest:.4g} is {'below' if fits else 'not below'} {limits.limit:.4g}, the limit for {limits.because}"
     return Assumption(Standing.HOLDS if fits else Standing.VIOLATED, said)
 
 
-def _title(plan: Plan, choice: Choice, known: Known, x: PyTree) -> str:
+def _title(request: Request, choice: Choice, known: AverageFacts, x: PyTree) -> str:
     try:
-        return choice.method.prepared(plan.problem, x, known).description
+        return choice.method.prepared(request.problem, x, known).description
     except InputError as error:
         return str(error)
 
@@ -281,8 +326,12 @@ def _identical(problem: Problem, sets: list[Samples], order: Order | None, seed:
     p = min(1.0, 1 / worst.e_value)
     if p <= LEVEL:
         where = "" if worst.change is None else f"; it changes near sample {worst.change}"
-        return Assumption(Standing.VIOLATED, f"a test martingale grew to e = {worst.e_value:.3g}{where}",
-                          sample=worst.change, p_value=p)  # fmt: skip
+        return Assumption(
+            Standing.VIOLATED,
+            f"a test martingale grew to e = {worst.e_value:.3g}{where}",
+            sample=worst.change,
+            p_value=p,
+        )
     standing = Standing.DECLARED if problem.declared.independent else Standing.UNREFUTED
     return Assumption(standing, f"a test martingale reached e = {worst.e_value:.3g} only", p_value=p)
 
@@ -301,7 +350,8 @@ def _independent(problem: Problem, sets: list[Samples], order: Order | None, see
         f"of {worst.samples}"
     )
     if worst.ljung_box <= LEVEL:
-        return Assumption(Standing.VIOLATED, f"{said}. ez.certificates.Dependent is made for such samples",
-                          p_value=worst.ljung_box)  # fmt: skip
+        return Assumption(
+            Standing.VIOLATED, f"{said}. ez.certificates.Dependent is made for such samples", p_value=worst.ljung_box
+        )
     standing = Standing.DECLARED if problem.declared.independent else Standing.UNREFUTED
     return Assumption(standing, said, p_value=worst.ljung_box)

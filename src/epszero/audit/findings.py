@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from epszero._types import PyTree
-from epszero.constants import Provenance, Witness
+from epszero.facts import Provenance, Witness
 
 SHOWN = 2000  # entries of a witness that a record holds
 
@@ -24,9 +24,12 @@ class Standing(StrEnum):
 
 
 BY_PROVENANCE = {
-    Provenance.EXACT: Standing.HOLDS, Provenance.VERIFIED: Standing.HOLDS, Provenance.DECLARED: Standing.DECLARED,
-    Provenance.ESTIMATED: Standing.UNREFUTED, Provenance.VIOLATED: Standing.VIOLATED,
-}  # fmt: skip
+    Provenance.EXACT: Standing.HOLDS,
+    Provenance.VERIFIED: Standing.HOLDS,
+    Provenance.DECLARED: Standing.DECLARED,
+    Provenance.ESTIMATED: Standing.UNREFUTED,
+    Provenance.VIOLATED: Standing.VIOLATED,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,43 +1,38 @@
 """Bounded noise, and the support of ξ."""
 
-from typing import Any
-
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from scipy.stats import kstest
 
 from epszero._types import FloatArray, PyTree
 from epszero.audit.findings import Assumption, Standing
-from epszero.constants import Constant, Knowledge, Provenance, Witness, base_oracle, brief_support
-from epszero.constants.domains import support_box
+from epszero.facts import Constant, Facts, Observed, Provenance, base_oracle, brief_support
+from epszero.facts.domains import support_box
 from epszero.oracles.features import sample_rows
-from epszero.samples import Samples
-from epszero.samples._samples import inside_support
+from epszero.samples import Samples, inside_support
 
 MANY = 500  # samples from which the shape of a law can be told
 LOOKED = 20  # entries of ξ, at most
 ALIKE = 0.05  # p-value above which samples are like those of a normal law
 
 
-def bounded(
-    facts: Knowledge, samples: list[Samples], R: Constant | None, seen_sizes: tuple[Witness, Witness]
-) -> Assumption:
+def bounded(observed: Observed, samples: list[Samples], R: Constant | None) -> Assumption:
     """‖O(x, ξ) − O(x, ξ′)‖ ≤ R for all x in the domain and ξ, ξ′ in the support."""
-    declared = facts.problem.declared
+    facts, declared = observed.facts, observed.problem.declared
     if not samples or facts.structure.degree.v == 0:
         return Assumption(Standing.HOLDS, "O does not depend on ξ")
-    for name, word, seen in (("M", declared.M, seen_sizes[0]), ("R", declared.R, seen_sizes[1])):
-        if word is not None and seen.value > word * (1 + 1e-9):
+    for name, word, place in (("M", declared.M, 0), ("R", declared.R, 1)):
+        if word is not None and observed.sizes[place].value > word * (1 + 1e-9):
+            seen = observed.sizes[place]
             return Assumption(Standing.VIOLATED, f"{name} = {word:.4g} is declared, but {seen}", seen)
     if R is not None and R.provenance in (Provenance.EXACT, Provenance.VERIFIED):
         return Assumption(Standing.HOLDS, f"R = {R.value:.4g}: {R.evidence}")
     if declared.R is not None or declared.M is not None:
         said = f"R = {declared.R:.4g}" if declared.R is not None else f"M = {declared.M:.4g}"
         return Assumption(Standing.DECLARED, f"{said}; no contradiction found")
-    return _unbounded(facts, samples, seen_sizes[1].x)
+    return _unbounded(facts, samples, observed.sizes[1].x)
 
 
-def _unbounded(facts: Knowledge, samples: list[Samples], x: PyTree) -> Assumption:
+def _unbounded(facts: Facts, samples: list[Samples], x: PyTree) -> Assumption:
     """Where nothing bounds the noise: whether anything can. Where O is affine in ξ, entries that move it have none."""
     missing = "no support is known: Samples(values, support=…) or ez.declare(support=…)"
     nothing = Assumption(Standing.OPEN, missing if None in facts.supports else "no bound over domain and support found")
@@ -55,10 +50,10 @@ def _unbounded(facts: Knowledge, samples: list[Samples], x: PyTree) -> Assumptio
         far = int(np.argmax(np.abs(values)))
         said = f"the support is unbounded along entry {entry} of ξ, which moves O; sample {far} is at {values[far]:.4g}"
         return Assumption(Standing.VIOLATED, said, sample=far)
-    found = _normal(samples[0], moving) if len(samples) == 1 else None
-    if found is None:
+    normal = _normal(samples[0], moving) if len(samples) == 1 else None
+    if normal is None:
         return nothing
-    entry, p, sample, far = found
+    entry, p, sample, far = normal
     said = (
         f"no support is declared, and as far as {len(samples[0])} samples can tell ξ is normal, which has no bound "
         f"(entry {entry}: p = {p:.2g}; sample {sample} is {far:.3g} standard deviations out). "
@@ -67,7 +62,7 @@ def _unbounded(facts: Knowledge, samples: list[Samples], x: PyTree) -> Assumptio
     return Assumption(Standing.VIOLATED, said, sample=sample)
 
 
-def _moving(facts: Knowledge, x: PyTree) -> list[int]:
+def _moving(facts: Facts, x: PyTree) -> list[int]:
     """Entries of ξ that move O at x."""
     flat, unravel = ravel_pytree(facts.row)
     here = _value(facts, x, facts.row)
@@ -75,7 +70,7 @@ def _moving(facts: Knowledge, x: PyTree) -> list[int]:
     return [entry for entry, there in enumerate(moved) if not np.array_equal(_value(facts, x, there), here)]
 
 
-def _value(facts: Knowledge, x: PyTree, row: Any) -> FloatArray:
+def _value(facts: Facts, x: PyTree, row: PyTree) -> FloatArray:
     return np.asarray(ravel_pytree(base_oracle(facts.problem)(x, row))[0])
 
 
@@ -84,6 +79,8 @@ def _normal(samples: Samples, entries: list[int]) -> tuple[int, float, int, floa
     rows = sample_rows(samples.values)
     if len(rows) < MANY:
         return None
+    from scipy.stats import kstest  # noqa: PLC0415  (needed here only, and slow to import)
+
     spread = rows.std(axis=0)
     for entry in entries:
         if not spread[entry] > 0:
@@ -96,7 +93,7 @@ def _normal(samples: Samples, entries: list[int]) -> tuple[int, float, int, floa
     return None
 
 
-def support(facts: Knowledge) -> Assumption:
+def support(facts: Facts) -> Assumption:
     """Whether a set is known that holds ξ."""
     if not facts.supports:
         return Assumption(Standing.HOLDS, "nothing is uncertain")
@@ -104,10 +101,12 @@ def support(facts: Knowledge) -> Assumption:
         if facts.problem.declared.support is not None:
             return Assumption(Standing.VIOLATED, "samples lie outside the declared support")
         return Assumption(Standing.OPEN, "give it by Samples(values, support=…) or ez.declare(support=…)")
-    return Assumption(Standing.DECLARED, ", ".join(dict.fromkeys(brief_support(one) for one in facts.supports)))
+    return Assumption(
+        Standing.DECLARED, ", ".join(dict.fromkeys(brief_support(one) for one in facts.supports if one is not None))
+    )
 
 
-def inside(facts: Knowledge, samples: list[Samples]) -> Assumption:
+def inside(facts: Facts, samples: list[Samples]) -> Assumption:
     """Whether every sample lies in its support."""
     declared = facts.problem.declared.support
     for place, one in enumerate(samples):

@@ -2,6 +2,7 @@
 
 from epszero.certificates._base import Kind as Kind
 from epszero.certificates._base import Leaning as Leaning
+from epszero.certificates._base import Obstacle as Obstacle
 from epszero.certificates.anytime import Anytime as Anytime
 from epszero.certificates.certificate import Certificate as Certificate
 from epszero.certificates.certificate import Verdict as Verdict
@@ -28,5 +29,6 @@ from epszero.certificates.repaired_stability import RepairedStability as Repaire
 from epszero.certificates.tightest import Tightest as Tightest
 from epszero.certificates.uniform_stability import UniformStability as UniformStability
 from epszero.certificates.vector_stability import VectorStability as VectorStability
+from epszero.certificates.verify import Outcome as Outcome
 from epszero.certificates.verify import Verification as Verification
 from epszero.certificates.verify import verify as verify

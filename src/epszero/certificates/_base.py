@@ -8,15 +8,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
-from weakref import WeakKeyDictionary
 
-from epszero.audit.order import LEVEL, quick
+from epszero._memory import remembered
 from epszero.certificates.residuals import Residuals
-from epszero.constants import Constant, Provenance
+from epszero.facts import Constant, Provenance
 from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
+from epszero.samples.independence import LEVEL, quick
 
 if TYPE_CHECKING:
     from epszero.certificates.case import Case
@@ -39,8 +40,8 @@ class Leaning:
         return f"{self.what}: {self.provenance}" + (f" ({self.evidence})" if self.evidence else "")
 
 
-_order: WeakKeyDictionary[Samples, float] = WeakKeyDictionary()  # p-values of tests on the order, by data set
 INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "their order does not contradict it")
+CHOSEN = replace(INDEPENDENT, evidence="rows chosen by the user: that their values had no say in it is declared")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,38 +66,57 @@ class Finding:
         return (() if self.residuals is None else (self.residuals,)) + self.alternatives
 
 
+class Obstacle(StrEnum):
+    """What stands in the way of a certificate, for those who decide by it; the reason is for people."""
+
+    NOT_INDEPENDENT = "the samples are not independent"
+    NOTHING_KEPT_ASIDE = "no samples were kept aside"
+    NO_SUPPORT = "nothing bounds the noise"
+    OTHER = "another"
+
+
 class Refused(Exception):
     """Nothing can be said: the message says why and what would help."""
 
     def __init__(
-        self, reason: str, leans_on: Sequence[Leaning] = (), terms: Mapping[str, float] = MappingProxyType({})
+        self,
+        reason: str,
+        leans_on: Sequence[Leaning] = (),
+        terms: Mapping[str, float] = MappingProxyType({}),
+        obstacle: Obstacle = Obstacle.OTHER,
     ) -> None:
         super().__init__(reason)
         self.leans_on = tuple(leans_on)
         self.terms = dict(terms)
+        self.obstacle = obstacle
 
 
-def cannot(reason: str, *leans_on: Leaning) -> NoReturn:
+def cannot(reason: str, *leans_on: Leaning, obstacle: Obstacle = Obstacle.OTHER) -> NoReturn:
     """End an examination without a bound."""
-    raise Refused(reason, leans_on)
+    raise Refused(reason, leans_on, obstacle=obstacle)
 
 
 def check_independent(samples: Sequence[Samples]) -> Leaning:
     """A row that was selected twice is one sample, not two independent ones; and the order of rows may tell."""
     for one in samples:
-        p = _order.get(one)
-        if p is None:
-            p = _order[one] = quick(sample_rows(one.values))
+        p = remembered(one, "order", lambda one=one: quick(sample_rows(one.values)))
         if p <= LEVEL:
             said = f"p = {max(p, 1e-300):.1g}"
             cannot(
                 "the samples are not independent: in the order in which they came, neighbours are too much alike, or "
                 f"unlike ({said}). Take ez.certificates.Dependent(…), or independent draws; ez.audit says more",
                 Leaning(INDEPENDENT.what, Provenance.VIOLATED, f"Ljung–Box, {said}"),
+                obstacle=Obstacle.NOT_INDEPENDENT,
             )
         if one.repeated:
-            cannot(f"{one.repeated} of {len(one)} samples are repetitions of others: pass every sample once",
-                   Leaning(INDEPENDENT.what, Provenance.VIOLATED, "rows occur more than once"))  # fmt: skip
+            cannot(
+                f"{one.repeated} of {len(one)} samples are repetitions of others, or were drawn from them or with the "
+                "same seed: pass every sample once",
+                Leaning(INDEPENDENT.what, Provenance.VIOLATED, "rows occur more than once"),
+                obstacle=Obstacle.NOT_INDEPENDENT,
+            )
+    if any(one.chosen for one in samples):
+        return CHOSEN
     pools = sorted({one.drawn_from or 0 for one in samples})
     if not pools or pools[0] == 0:
         return INDEPENDENT
@@ -115,3 +135,14 @@ class Kind(ABC):
     @abstractmethod
     def title(self) -> str:
         """What it is called in the line "by"."""
+
+    @property
+    def brought(self) -> list[Samples]:
+        """Samples that it brings along, which the run need not have seen."""
+        own = getattr(self, "samples", None)
+        return [own] if isinstance(own, Samples) else []
+
+    def recordable(self, most: int) -> "Kind":
+        """The same kind in settings that a record can hold; `most`: how many samples there are."""
+        del most
+        return self

@@ -4,36 +4,28 @@ M_i is the own Hessian where it is proved to be constant, exactly; else μI, as 
 makes every own cost μ-strongly convex. A minimisation is a game of one agent.
 """
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import jax
 import numpy as np
 
-from epszero._degrees import degrees
-from epszero._points import inner, norm
+from epszero._memory import remembered, shape_of
+from epszero._points import shaped_like
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
-from epszero.certificates.case import Case, remembered, shape_of
+from epszero.certificates.case import Case
 from epszero.certificates.residuals import Residuals
-from epszero.constants import Gram, Provenance, first_rows
-from epszero.oracles import Average, OwnData, PrimalDual
-from epszero.problems import AggregativeGame, Game, Problem
-from epszero.problems._viewing import view_of
-from epszero.problems._views import flat_of, shaped_like
-from epszero.problems.feasible import points_around
-from epszero.problems.game import with_own
+from epszero.facts import Constant, Gram, Known, OwnHessians, Provenance, Unknown, places_of
+from epszero.oracles import PrimalDual
+from epszero.problems import AggregativeGame, Game
 from epszero.sets import Set
 from epszero.solve.equilibrium import fenchel_gaps
 
-HESSIANS = 4_000_000  # entries of all own Hessians together that are written down
 
-_known: "WeakKeyDictionary[Problem, dict[Any, Any]]" = WeakKeyDictionary()
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Curvatures:
     """M_i⁻¹ for every agent, and which entries of a flat point are its own."""
 
@@ -41,6 +33,7 @@ class Curvatures:
     inverse: list[Any] | FloatArray  # M_i⁻¹; or one number 1/μ for all; ∞ where none is known
     because: str
     leans_on: tuple[Leaning, ...]
+    key: Hashable  # all that the inverses depend on besides the problem
 
     @cached_property
     def stacked(self) -> tuple[Any, Any] | None:
@@ -73,17 +66,23 @@ class Curvatures:
             return np.full(len(self.places), float(np.sqrt(finite)))
         return np.array([np.sqrt(np.linalg.norm(M, 2)) for M in self.inverse])
 
-    def grams(self, case: Case, C: Any) -> Gram:
+    def grams(self, residuals: Residuals) -> Gram:
         """C_iᵀM_i⁻¹C_i of every agent."""
-        return remembered(case.problem, "curvature", C, self._grams)
+        return self._of(residuals, "curvature", self._grams)
 
-    def gram_of_all(self, case: Case, C: Any) -> Gram:
+    def gram_of_all(self, residuals: Residuals) -> Gram:
         """Σ C_iᵀM_i⁻¹C_i."""
-        return remembered(case.problem, "all curvatures", C, lambda C: np.sum(self.grams(case, C).K, axis=0))
+        return self._of(residuals, "all curvatures", lambda C: np.sum(self._grams(C), axis=0))
 
-    def plain_grams(self, case: Case, C: Any) -> Gram:
+    def plain_grams(self, residuals: Residuals) -> Gram:
         """C_iᵀC_i of every agent."""
-        return remembered(case.problem, "agents", C, lambda C: np.stack([C[p].T @ C[p] for p in self.places]))
+        return self._of(residuals, "agents", lambda C: np.stack([C[p].T @ C[p] for p in self.places]))
+
+    def _of(self, residuals: Residuals, name: str, gram: Callable[[FloatArray], FloatArray]) -> Gram:
+        """Worked out once for each C, whose own Gram matrix remembers."""
+        C = residuals.map
+        assert C is not None
+        return remembered(residuals.gram, (name, self.key), lambda: Gram(gram(C)))
 
     def _grams(self, C: FloatArray) -> FloatArray:
         if isinstance(self.inverse, np.ndarray):
@@ -92,103 +91,47 @@ class Curvatures:
         return np.stack([C[p].T @ M @ C[p] for p, M in zip(self.places, self.inverse, strict=True)])
 
 
-def curvatures(case: Case) -> Curvatures | str:
+def curvatures(case: Case) -> Curvatures | Unknown:
     """The agents' own curvatures, or why they are not known."""
-    key = shape_of(case.x)
-    known = _known.setdefault(case.problem, {})
-    if key not in known:
-        known[key] = _curvatures(case)
-    return known[key]
+    exact, convex, derivative, shared = (
+        getattr(case.facts, name) for name in ("own_hessians", "convex", "derivative", "constraints")
+    )
+    unknown = next((one for one in (convex, derivative, shared) if isinstance(one, Unknown)), None)
+    if unknown is not None or case.bent:
+        return unknown or Unknown(str(case.bent[0]))
+    shapes, mu = case.facts.shapes, case.mu
+    costs = *derivative_leaning(derivative), *constraints_leaning(case, shared)
+    if isinstance(exact, OwnHessians) and exact.inverses is not None:
+        return remembered(case.problem, ("curvatures", shapes, costs), lambda: _by_hessians(case, exact, costs))
+    strong = mu.value if isinstance(mu, Constant) and mu.provenance is not Provenance.VIOLATED else None
+    places = remembered(case.problem, ("places", shapes), lambda: places_of(case.problem, case.x))
+    if strong is None or isinstance(mu, Unknown):
+        leans_on = Leaning("own costs convex", convex.provenance, convex.evidence), *costs
+        return Curvatures(places, np.array(np.inf), "support functions", leans_on, (shapes, None))
+    said = f"½‖e‖²/μ with μ = {strong:.4g}"
+    leans_on = Leaning.on("strong monotonicity μ", mu), *costs
+    return Curvatures(places, np.array(1 / strong), said, leans_on, (shapes, strong))
 
 
-def _curvatures(case: Case) -> Curvatures | str:
-    places = _places(case)
-    if sum(len(place) ** 2 for place in places) > HESSIANS:
-        return f"the own Hessians of {len(places)} agents are too many to be written down"
-    exact = _own_hessians(case, places)
-    if exact is not None:
-        least = min(np.linalg.eigvalsh(M)[0] for M in exact)
-        if least < -1e-9 * max(np.abs(M).max() for M in exact):
-            return f"own costs are not convex: an own Hessian has the eigenvalue {least:.3g}"
-        if least > 0:
-            convex = Leaning("own costs strongly convex", Provenance.EXACT, "constant own Hessians")
-            return Curvatures(places, [np.linalg.inv(M) for M in exact], "½eᵀM⁻¹e with the own Hessians", (convex,))
-    known = (Provenance.DECLARED, "what a game takes for granted") if exact is None else (
-        Provenance.EXACT, "constant own Hessians")  # fmt: skip
-    convex = Leaning("own costs convex", *known)
-    if case.mu is None or case.mu.provenance is Provenance.VIOLATED:
-        return Curvatures(places, np.array(np.inf), "support functions", (convex,))
-    leans = (Leaning.on("strong monotonicity μ", case.mu),)
-    return Curvatures(places, np.array(1 / case.mu.value), f"½‖e‖²/μ with μ = {case.mu.value:.4g}", leans)
+def derivative_leaning(derivative: Known) -> tuple[Leaning, ...]:
+    """What is said of B where it is not proved to be the derivative of the costs."""
+    if derivative.provenance is Provenance.EXACT:
+        return ()
+    return (Leaning("B is the derivative of the costs", derivative.provenance, derivative.evidence),)
 
 
-def _places(case: Case) -> list[Any]:
-    """Which entries of a flat point belong to each agent."""
-    numbers = np.arange(len(flat_of(case.x)), dtype=float)
-    if not isinstance(case.problem, Game | AggregativeGame):
-        return [numbers.astype(int)]
-    tree = shaped_like(case.x, numbers)
-    if isinstance(case.problem, Game):
-        return [flat_of(own).astype(int) for own in tree]
-    rows = [np.reshape(leaf, (case.problem.agents, -1)) for leaf in jax.tree.leaves(tree)]
-    return list(np.concatenate(rows, axis=1).astype(int))
+def constraints_leaning(case: Case, shared: Known) -> tuple[Leaning, ...]:
+    """Shared constraints, whoever vouches for them."""
+    if case.problem.coupling is None:
+        return ()
+    return (Leaning("shared constraints convex", shared.provenance, shared.evidence),)
 
 
-def _own_hessians(case: Case, places: list[Any]) -> list[FloatArray] | None:
-    """Where they are proved to depend on neither strategies nor samples."""
-    if not isinstance(case.problem, Game | AggregativeGame):
-        return None if case.linear is None else [(case.linear.jacobian + case.linear.jacobian.T) / 2]
-    if not _own_gradients_are_affine(case, case.problem):
-        return None
-    view, agents = view_of(case.problem, case.data(case.samples), case.x), range(len(places))
-    return [(model.hessian + model.hessian.T) / 2 for model in view.models(case.x, case.x, agents)]
-
-
-def _own_gradients_are_affine(case: Case, game: Game | AggregativeGame) -> bool:
-    """Whether each own gradient is proved to be affine in the own strategy, with a slope that nothing else enters."""
-    row = first_rows(case.data(case.samples))
-    rows = list(row) if isinstance(row, OwnData) else [row] * game.agents
-    if isinstance(game, Game):
-        parts = game.gradients
-        found = [
-            degrees(lambda own, rest, i=i: parts[i](with_own(rest[0], i, own), rest[1]), case.x[i], (case.x, seen))
-            for i, seen in enumerate(rows)
-        ]
-    else:
-        agents = game.oracle_of_agents
-        own, parameters = (jax.tree.map(lambda leaf: np.asarray(leaf)[0], tree) for tree in (case.x, game.parameters))
-        alone = agents.private and not isinstance(row, OwnData)
-        seen = jax.tree.map(lambda leaf: leaf[0], rows[0]) if alone else rows[0]
-
-        def gradient(own: PyTree, rest: PyTree) -> PyTree:
-            average = jax.tree.map(lambda mean, mine: mean + mine / game.agents, rest[0], own)
-            xi = rest[1] if agents.features is None or rest[1] is None else agents.features((), rest[1])
-            return game.gradient(own, average, xi, parameters)
-
-        found = [degrees(gradient, own, (own, seen))]
-    return all(degree.u <= 1 and not degree.mixed for degree in found)
-
-
-def not_convex(case: Case) -> str | None:
-    """The evidence that the loss of a minimisation is not convex, between some points of the domain."""
-    if case.linear is not None:
-        return None
-    average = case.problem.oracle.average(case.data(case.samples), case.point)
-    points = [point for spread in (1.0, 100.0) for point in points_around(case.problem.strategies, case.x, spread)]
-    rng = np.random.default_rng(0)
-    for point in points:
-        direction = jax.tree.map(lambda leaf: rng.normal(size=np.shape(leaf)), point)
-        along, size = (float(number) for number in _curvature(average, point, direction))
-        if along < -1e-8 * size:
-            return f"the loss is not convex: at a point near x its curvature in some direction is {along:.3g}"
-    return None
-
-
-@jax.jit
-def _curvature(average: Average, point: PyTree, direction: PyTree) -> tuple[Any, Any]:
-    """dᵀHd/‖d‖² for the Jacobian H of B there, and ‖Hd‖/‖d‖."""
-    slope = jax.jvp(average, (point,), (direction,))[1]
-    return inner(slope, direction) / inner(direction, direction), norm(slope) / norm(direction)
+def _by_hessians(case: Case, exact: OwnHessians, costs: tuple[Leaning, ...]) -> Curvatures:
+    assert exact.inverses is not None
+    convex = Leaning("own costs strongly convex", Provenance.EXACT, "constant own Hessians")
+    places, shapes = places_of(case.problem, case.x), case.facts.shapes
+    return Curvatures(places, exact.inverses, "½eᵀM⁻¹e with the own Hessians", (convex, *costs), (shapes, "exact"))
 
 
 def slack_of(case: Case) -> float:
@@ -201,28 +144,30 @@ def slack_of(case: Case) -> float:
 
 def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray:
     """max_y ⟨F_i(x), x_i − y⟩ + g_i(x_i) − g_i(y) for every agent, over all F that are possible."""
-    far = reach(case, case.x)
-    if not np.isfinite(far).any():
-        return np.full(len(known.places), np.inf)
+    uncertain = uncertain_savings(case, known, residuals)
+    if not np.isfinite(uncertain).any():
+        return uncertain
     n = sum(len(place) for place in known.places)
     v = shaped_like(case.x, (residuals.centre - case.z)[:n])
-    gaps = np.maximum(fenchel_gaps(case.problem, case.x, v), 0.0)
+    return np.maximum(fenchel_gaps(case.problem, case.x, v), 0.0) + uncertain
+
+
+def uncertain_savings(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray:
+    """The part of `support_savings` that is due to F not being known, and so a lower bound of it: cheap to have."""
+    far = reach(case, case.x)
+    if not np.isfinite(far).any() or (residuals.map is None and not residuals.round):
+        return np.full(len(known.places), np.inf)
     if residuals.round:
-        spread = np.full(len(gaps), residuals.radii[0])
-    elif residuals.map is None:
-        return np.full(len(gaps), np.inf)
+        spread = np.full(len(far), residuals.radii[0])
     else:
-        spread = np.asarray(residuals.through(known.plain_grams(case, residuals.map)))
-    return np.where(np.isfinite(far), gaps + spread * np.where(np.isfinite(far), far, 0.0), np.inf)
+        spread = np.asarray(residuals.through(known.plain_grams(residuals)))
+    return np.where(np.isfinite(far), spread * np.where(np.isfinite(far), far, 0.0), np.inf)
 
 
 def reach(case: Case, x: PyTree) -> FloatArray:
     """How far an agent's other strategies can be from its own in x, ∞ where they are unbounded."""
-    key = "boxes", shape_of(x)
-    boxes = _known.setdefault(case.problem, {})
-    if key not in boxes:
-        boxes[key] = case.problem.strategies.each(_box, x)
-    squares = jax.tree.map(lambda leaf, around: _farthest(leaf, around, case.anywhere), x, boxes[key])
+    boxes = remembered(case.problem, ("extents", shape_of(x)), lambda: case.problem.strategies.each(_extent, x))
+    squares = jax.tree.map(lambda leaf, around: _farthest(leaf, around, case.anywhere), x, boxes)
     if isinstance(case.problem, AggregativeGame):
         leaves = [np.reshape(leaf, (case.problem.agents, -1)).sum(axis=1) for leaf in jax.tree.leaves(squares)]
         return np.sqrt(np.sum(leaves, axis=0))
@@ -230,7 +175,7 @@ def reach(case: Case, x: PyTree) -> FloatArray:
     return np.sqrt([sum(float(np.sum(leaf)) for leaf in jax.tree.leaves(own)) for own in blocks])
 
 
-class Box(NamedTuple):
+class Extent(NamedTuple):
     """Around a set: corners shaped like the block, and the diameter of each row's set."""
 
     lower: FloatArray
@@ -239,11 +184,11 @@ class Box(NamedTuple):
     rank: int
 
 
-def _box(part: Any, x: Any) -> "Around":
+def _extent(part: Any, x: Any) -> "Around":
     """The smallest box around the part's domain."""
     rows = np.atleast_1d(np.asarray(x))
     if not isinstance(part, Set):
-        return Around(Box(np.full(rows.shape, -np.inf), np.full(rows.shape, np.inf), np.array(np.inf), 1))
+        return Around(Extent(np.full(rows.shape, -np.inf), np.full(rows.shape, np.inf), np.array(np.inf), 1))
     lower, upper = np.empty(rows.shape), np.empty(rows.shape)
     for place in np.ndindex(*rows.shape[-part.rank :]):
         unit = np.zeros(rows.shape)
@@ -253,13 +198,13 @@ def _box(part: Any, x: Any) -> "Around":
         diameter = np.asarray(part.diameter())
     except ValueError:  # the dimension is open
         diameter = np.array(np.inf)
-    return Around(Box(lower, upper, diameter, part.rank))
+    return Around(Extent(lower, upper, diameter, part.rank))
 
 
 class Around:
     """Holds a box where JAX would look into a tuple."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Extent) -> None:
         self.box = box
 
 

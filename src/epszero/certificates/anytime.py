@@ -4,7 +4,7 @@ Claim: with probability ≥ 1 − δ the bound holds at all sample sizes at once
 and the smallest of all looks may be kept: `update` never makes it weaker. Where the oracle has features it holds for
 every x at once, so x may be solved anew on the way; else x stays frozen and the stream must be fresh.
 Assumes what MeanDeviation or HoldOut assume, and a bound with a form for all sample sizes: EmpiricalBernstein, Betting,
-Hoeffding (stitched). Source: THEORY section 3.
+Hoeffding (stitched). Source: docs/theory.md, section 3, confidence sets for a mean.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from typing import Any
 
 from epszero._checks import count, refuse
 from epszero.certificates._base import Finding, Kind, cannot
-from epszero.certificates._inputs import checked_bound, checked_support
+from epszero.certificates._inputs import GivenSupport, checked_bound, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.hold_out import FRESH, fresh
@@ -28,7 +28,7 @@ class Anytime(Kind):
     """
 
     bound: MeanBound | None = None
-    support: Any = None
+    support: GivenSupport = None
     samples: Samples | None = None
     looks: tuple[int, ...] = ()
 
@@ -38,8 +38,14 @@ class Anytime(Kind):
         if isinstance(self.support, str):
             refuse("support", "an estimated range changes with the data, so it serves no stream", "Give a set")
         if self.bound is not None and self.bound.streaming() is None:
-            refuse("bound", f"{self.bound.title} does not hold at every sample size at once",
-                   "Use EmpiricalBernstein, Betting or Hoeffding")  # fmt: skip
+            refuse(
+                "bound",
+                f"{self.bound.title} does not hold at every sample size at once",
+                "Use EmpiricalBernstein, Betting or Hoeffding",
+            )
+        looks: Any = self.looks
+        if not isinstance(looks, list | tuple):
+            refuse("looks", f"must be a tuple of sample sizes, but it is {looks!r}", "Pass (100, 1000), say")
         for look in self.looks:
             count("looks", look, least=1)
 
@@ -49,7 +55,7 @@ class Anytime(Kind):
 
     def stream(self, case: Case) -> tuple[Samples, bool]:
         """The data, and whether they must not have been seen by the run."""
-        if len(case.samples) != 1 or isinstance(case.solution.samples, list):
+        if len(case.samples) != 1 or case.own_data:
             cannot("a stream is one data set that all agents see")
         structured = case.collapsed(case.samples) is not None
         if structured:
@@ -76,5 +82,10 @@ class Anytime(Kind):
         """With more of the stream, remembering that the certificate was read before."""
         samples, _ = self.stream(case)
         if samples.overlaps(more):
-            refuse("new_samples", "some of them are in the stream already, and would count twice", "Pass new ones only")
+            refuse(
+                "new_samples",
+                "some of them are in the stream already, or others that were drawn with the same seed, and would count "
+                "twice",
+                "Pass new ones only, drawn with another seed",
+            )
         return replace(self, samples=samples.followed_by(more), looks=(*self.looks, len(samples)))

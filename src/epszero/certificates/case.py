@@ -1,135 +1,242 @@
-"""`Case`: a solution as certificates see it: x, z, the samples, what is known of the problem; never the method's word.
+"""`Case`: what certificates start from: a problem, x, z, the samples, what is known; never the method's word.
 
 Points are flat here: the entries of x, leaf after leaf, then the multipliers of shared constraints.
 """
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from epszero._double import to_numpy
+from epszero._memory import key_of, remembered, shape_of
+from epszero._points import flat_of
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, cannot
 from epszero.certificates.mean import MeanSet
-from epszero.constants import (
+from epszero.facts import (
     Constant,
-    Extremes,
+    ConstantJacobian,
+    Facts,
     Gram,
-    Knowledge,
-    Linear,
+    Observed,
     Provenance,
     Region,
     TooLarge,
+    Unknown,
     affine_in_features,
     base_oracle,
-    domain_diameter,
-    extremes,
     features_region,
     first_rows,
-    knowledge,
     noise_is_additive,
     noise_map,
 )
 from epszero.functions import Function
-from epszero.oracles import Average, Blocks, Collapsed, OwnData
+from epszero.methods import Method
+from epszero.oracles import Average, Blocks, Collapsed, OwnData, strategies
 from epszero.problems import Problem
-from epszero.problems._views import flat_of
 from epszero.problems.backward import is_part
+from epszero.problems.graph import Graph, graph_near
+from epszero.problems.refuted import contradicted, roughness
+from epszero.problems.seen import NotConvex
 from epszero.samples import Samples
 from epszero.sets import Set
 from epszero.solve import Solution
-from epszero.solve.setup import supports_of
+from epszero.solve.setup import examined, facts_at
 
-MEMBERSHIP = 1e-7  # how far z may be from A(x), relative to ‖x‖‖z‖
-STRAY = 1e-6  # relative: by which a declared constant must be missed to be called violated
-TINY = 1e-2  # of that, where it cannot be taken into account
+MEMBERSHIP = 1e-7  # how far x may be from the graph of A, relative to ‖x‖, and in the Fenchel gap, to ‖x‖‖z‖
+SAME = 1e-12  # relative to 1 + ‖x‖: points that rounding alone keeps apart
+ROUGH = 1e-11  # relative: what a user's resolvent may be off by and count as exact
+MONOTONE = "A monotone"
 
-_maps: "WeakKeyDictionary[Problem, dict[Any, Any]]" = WeakKeyDictionary()
+
+class HowFound(NamedTuple):
+    """What stability arguments need of the run that found x."""
+
+    method: Method  # settled
+    iterations: int
+    fixed: bool  # so many iterations were asked for, whatever the data
 
 
 class Case:
     """Everything that an examination starts from. To be used inside `jax.enable_x64`."""
 
-    def __init__(self, solution: Solution) -> None:
-        self.solution = solution
-        self.problem = solution.problem
-        self.point = solution.point
-        self.x = solution.x
-        self.anywhere = False  # x stands for any point of the domain, as when planning
+    def __init__(
+        self,
+        problem: Problem,
+        point: PyTree,
+        element: PyTree,
+        samples: Samples | list[Samples] | None,
+        *,
+        kept_aside: Samples | None = None,
+        run: "HowFound | Callable[[], HowFound] | None" = None,
+        anywhere: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.found = point, element  # by the run
+        self.given = samples  # as the run took them: one data set, or one per agent
+        self.kept_aside = kept_aside
+        self._run = run
+        self.anywhere = anywhere  # x stands for any point of the domain
         self._collapsed: dict[Any, Any] = {}
         self.sets: dict[Any, MeanSet] = {}  # confidence sets that were computed together with those of other cases
 
+    @staticmethod
+    def of(solution: Solution) -> "Case":
+        """A solution as certificates see it."""
+        run = HowFound(solution.method, solution.iterations, solution.fixed_iterations)
+        return Case(
+            solution.problem,
+            solution.point,
+            solution.element,
+            solution.samples,
+            kept_aside=solution.holdout,
+            run=run,
+        )
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The pair of the graph of A that stands for the run's: the same, but for what a solver leaves."""
+        point, element = self.found
+        if self.anywhere or not all(np.isfinite(flat_of(tree)).all() for tree in self.found):
+            return Graph(point, element, 0.0, 0.0, "")
+        return graph_near(self.problem.A, point, element)
+
     @property
+    def point(self) -> PyTree:
+        """The point that is certified: strategies, with multipliers where constraints are shared."""
+        return self.graph.x
+
+    @property
+    def element(self) -> PyTree:
+        """The element of A there."""
+        return self.graph.z
+
+    @property
+    def x(self) -> PyTree:
+        """The strategies."""
+        return strategies(self.point)
+
+    @cached_property
+    def run(self) -> HowFound | None:
+        """How x was found; None where nothing ran, as when planning. Worked out where somebody leans on it."""
+        return self._run() if callable(self._run) else self._run
+
+    @property
+    def own_data(self) -> bool:
+        """Whether each agent has a data set of its own."""
+        return isinstance(self.given, list)
+
+    @cached_property
     def samples(self) -> list[Samples]:
         """The data that the solution has seen, one entry or one per agent."""
-        given = self.solution.samples
-        return [] if given is None else list(given) if isinstance(given, list) else [given]
+        return [] if self.given is None else list(self.given) if isinstance(self.given, list) else [self.given]
 
     def data(self, samples: list[Samples]) -> PyTree:
         """As oracles take them."""
         if not samples:
             return None
-        own = isinstance(self.solution.samples, list)
-        return OwnData(one.values for one in samples) if own else samples[0].values
+        return OwnData(one.values for one in samples) if self.own_data else samples[0].values
 
     @cached_property
     def z(self) -> FloatArray:
         """The element of A(x), flat."""
-        return flat_of(self.solution.element)
+        return flat_of(self.element)
 
     def residual(self, average: Average) -> FloatArray:
         """z + B(x) for this B."""
         return self.z + flat_of(to_numpy(evaluated(average, self.point)))
 
     @cached_property
-    def empirical(self) -> FloatArray:
-        """ê = z + B̂(x), recomputed."""
-        return self.residual(self.problem.oracle.average(self.data(self.samples), self.point))
+    def average(self) -> Average:
+        """B̂."""
+        return self.problem.oracle.average(self.data(self.samples), self.point)
 
     @cached_property
-    def membership(self) -> tuple[bool, float]:
-        """Whether x ∈ dom A, and how far z is from A(x)."""
-        A = self.problem.A
-        return A.in_domain(self.point), A.gap(self.point, self.solution.element)
-
-    @property
-    def fenchel(self) -> bool:
-        """Whether the gap is a Fenchel gap, which what follows from ε can take into account."""
-        return all(isinstance(part, Set | Function) for part in jax.tree.leaves(self.problem.A.parts, is_leaf=is_part))
+    def empirical(self) -> FloatArray:
+        """ê = z + B̂(x), recomputed."""
+        return self.residual(self.average)
 
     @property
     def inexactness(self) -> float:
-        """η with ⟨z, x − y⟩ ≥ g(x) − g(y) − η for all y: 0 but for rounding, as z ∈ A(x)."""
-        return max(self.membership[1], 0.0) if self.fenchel else 0.0
+        """η with ⟨z, x − y⟩ ≥ g(x) − g(y) − η for all y: 0 where z ∈ A(x) to rounding, more where a solver projects."""
+        return self.graph.eta
+
+    @property
+    def moved(self) -> float:
+        """How far the point that is certified is from the run's: 0 where the pair is of the graph to rounding."""
+        return self.graph.moved
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether that is more than rounding, so that costs at the one point say little of costs at the other."""
+        return self.moved > SAME * (1 + float(np.linalg.norm(flat_of(self.found[0]))))
 
     def check_membership(self) -> None:
-        """Nothing can be certified unless x ∈ dom A and z ∈ A(x), up to rounding."""
-        if not all(np.isfinite(flat_of(tree)).all() for tree in (self.point, self.solution.element)):
+        """Nothing can be certified unless x ∈ dom A and z ∈ A(x), nearly, of a monotone A; how nearly is in `graph`."""
+        if not all(np.isfinite(flat_of(tree)).all() for tree in self.found):
             cannot("x or z is not finite")
-        inside, gap = self.membership
-        if not inside:
-            cannot("x is not in the domain of A: solve again, or mend the point")
-        room = MEMBERSHIP * (1 + float(np.linalg.norm(flat_of(self.point))) * float(np.linalg.norm(self.z)))
-        if not abs(gap) <= room or (gap > TINY * room and not self.fenchel):
-            cannot(f"z is not in A(x): the two differ by {gap:.3g} in the Fenchel gap")
+        point, element, eta, moved, _ = self.graph
+        if not all(np.isfinite(flat_of(tree)).all() for tree in (point, element)):
+            cannot("A's resolvent is not finite at x + z")
+        size, length = float(np.linalg.norm(flat_of(self.found[0]))), float(np.linalg.norm(flat_of(self.found[1])))
+        if not moved <= MEMBERSHIP * (1 + size):
+            cannot(
+                f"z is not in A(x), or x is not in the domain of A: A's resolvent at x + z is {moved:.3g} away from x. "
+                "Solve again, or mend the point"
+            )
+        if not eta <= MEMBERSHIP * (1 + size * length):
+            cannot(f"z is not in A(x): the two differ by {eta:.3g} in the Fenchel gap")
+        if self.contradicted:
+            said = f"A is not monotone, or not what it says: {self.contradicted}"
+            cannot(said, Leaning(MONOTONE, Provenance.VIOLATED, self.contradicted))
+
+    @cached_property
+    def contradicted(self) -> str:
+        """What shows that A is not what the user gives it for; empty where nothing does, or the library vouches."""
+        return contradicted(self.problem, *self.found)
+
+    @property
+    def known_side(self) -> tuple[Leaning, ...]:
+        """What leaning on A means: on nobody, or on whoever wrote it, or on the accuracy of a solver."""
+        found: list[Leaning] = []
+        if self.problem.A.unvouched:
+            found.append(Leaning(MONOTONE, Provenance.DECLARED, "the user's own, and no two points contradict it"))
+            rough = roughness(self.problem, *self.found)
+            if rough > ROUGH:
+                said = f"it seems to be good to {rough:.1g} only"
+                found.append(Leaning("the resolvent of A accurate", Provenance.ESTIMATED, said))
+        parts = jax.tree.leaves(self.problem.A.parts, is_leaf=is_part)
+        if "run" in self.__dict__ and not all(part.exact for part in parts if isinstance(part, Set | Function)):
+            said = "a solver projects, or nobody says that nothing but rounding is lost"
+            found.append(Leaning("every step of the run exact", Provenance.ESTIMATED, said))
+        if self.graph.doubt:
+            found.append(Leaning("x ∈ dom A and z ∈ A(x)", Provenance.ESTIMATED, self.graph.doubt))
+        return tuple(found)
 
     # -- structure -----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def knowledge(self) -> Knowledge:
+    def facts(self) -> Facts:
         """What is derived from the problem's functions."""
-        data = self.data(self.samples)
-        supports = supports_of(self.problem, self.solution.samples)
-        return knowledge(self.problem, supports, None if data is None else first_rows(data), self.x)
+        return facts_at(self.problem, self.given, self.x)
+
+    @cached_property
+    def observed(self) -> Observed:
+        """What the samples show, where something is declared."""
+        return Observed(self.facts, self.data(self.samples), self.samples)
+
+    @cached_property
+    def bent(self) -> tuple[NotConvex, ...]:
+        """Costs and constraints that a closer look, near x and near the problem's own start, shows not to be convex."""
+        return examined(self.facts, self.given, self.facts.x).bent or examined(self.facts, self.given, self.x).bent
 
     @property
-    def linear(self) -> Linear | None:
-        """The Jacobian of B, where it is proved to be constant."""
-        return self.knowledge.linear
+    def jacobian(self) -> ConstantJacobian | None:
+        """Of B, where it is proved to be constant."""
+        return self.facts.jacobian
 
     def collapsed(self, samples: list[Samples]) -> Collapsed | None:
         """The oracle through its features: as declared, or the samples themselves where it is proved affine in them."""
@@ -160,11 +267,9 @@ class Case:
             return None
         if phi is None:
             return Region.of(support, collapsed.features[place].shape[1])
-        key = "features", place, shape_of(first_rows(own.values)), shape_of(support), _bytes(support)
-        known = _maps.setdefault(self.problem, {})
-        if key not in known:
-            known[key] = features_region(phi, first_rows(own.values), support)
-        return known[key]
+        row = first_rows(own.values)
+        key = "features", place, shape_of(row), key_of(support)
+        return remembered(self.problem, key, lambda: features_region(phi, row, support))
 
     def additive(self, collapsed: Collapsed) -> bool:
         """Whether the noise is proved to be additive."""
@@ -176,81 +281,46 @@ class Case:
 
     def _proved(self, name: str, proof: Callable[..., bool], collapsed: Collapsed) -> bool:
         key = name, tuple(rows.shape[1] for rows in collapsed.features), shape_of(self.point)
-        known = _maps.setdefault(self.problem, {})
-        if key not in known:
-            known[key] = proof(collapsed, self.point)
-        return known[key]
+        return remembered(self.problem, key, lambda: proof(collapsed, self.point))
 
     def noise_map(self, collapsed: Collapsed) -> tuple[FloatArray | None, Gram]:
         """C at x, where it can be written down, and CᵀC; remembered where C does not depend on x."""
-        sizes = tuple(rows.shape[1] for rows in collapsed.features)
-        constant = self.additive(collapsed)
-        key = "map", sizes, shape_of(self.point)
-        known = _maps.setdefault(self.problem, {})
-        if constant and key in known:
-            return known[key]
+
+        def found() -> tuple[FloatArray | None, Gram]:
+            return noise_map(collapsed, self.point, affine=self.affine(collapsed))
+
+        key = "map", tuple(rows.shape[1] for rows in collapsed.features), shape_of(self.point)
         try:
-            found = noise_map(collapsed, self.point, affine=self.affine(collapsed))
+            return remembered(self.problem, key, found) if self.additive(collapsed) else found()
         except TooLarge as error:
             cannot(str(error))
-        if constant:
-            known[key] = found
-        return found
-
-    def seen_through(self, C: FloatArray) -> Gram:
-        """Cᵀ(νH − I)⁻¹C for the S-lemma's ν; those of the last C are remembered."""
-        assert self.linear is not None
-        return remembered(self.problem, "S-lemma", C, self.linear.seen_through)
 
     # -- constants ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def mu(self) -> Constant | None:
+    def mu(self) -> Constant | Unknown:
         """Strong monotonicity of B."""
-        found = self.knowledge.mu()
-        return self._held_against(found, "slope", lambda seen, word: seen < word * (1 - STRAY))
+        return self._leaning_on_support(self.observed.mu)
 
     @cached_property
-    def kappa(self) -> Constant | None:
+    def kappa(self) -> Constant | Unknown:
         """The Lipschitz constant of every O(·, ξ)."""
-        found = self.knowledge.kappa()
-        return self._held_against(found, "steepness", lambda seen, word: seen > word * (1 + STRAY))
+        return self._leaning_on_support(self.observed.kappa)
 
     @cached_property
-    def theta(self) -> Constant | None:
+    def theta(self) -> Constant | Unknown:
         """Cocoercivity of every O(·, ξ)."""
-        found = self.knowledge.theta()
-        return self._held_against(found, "cocoercivity", lambda seen, word: seen < word * (1 - STRAY))
+        return self._leaning_on_support(self.observed.theta)
 
-    def _held_against(self, found: Constant | None, of: str, worse: Callable[[float, float], bool]) -> Constant | None:
-        """A declared constant is violated where random pairs of points, at some of the samples, say so."""
-        if found is None or found.provenance is not Provenance.DECLARED:
-            mixed = found is not None and self.knowledge.structure.degree.mixed
-            return over_support(found) if found is not None and mixed else found
-        seen = getattr(self._pairs, of)
-        if not np.isfinite(seen.value) or not worse(seen.value, found.value):
-            return found
-        return Constant(found.value, Provenance.VIOLATED, f"it is {seen}")
-
-    @cached_property
-    def _pairs(self) -> Extremes:
-        """What random pairs of points show; of the last data, remembered."""
-        known = _maps.setdefault(self.problem, {})
-        mark = shape_of(self.x), tuple(one.digest() for one in self.samples)
-        if known.get("pairs", (None,))[0] != mark:
-            known["pairs"] = mark, extremes(self.problem, self.data(self.samples), self.x, steps=1)
-        return known["pairs"][1]
+    def _leaning_on_support(self, found: Constant | Unknown) -> Constant | Unknown:
+        """A constant of Jacobians that depend on ξ leans on whoever gave its support."""
+        mixed = isinstance(found, Constant) and self.facts.structure.degree.mixed
+        return over_support(found) if isinstance(found, Constant) and mixed else found
 
     @property
     def only_sets(self) -> bool:
         """Whether A is the normal cone of a set."""
         return all(isinstance(part, Set) for part in jax.tree.leaves(self.problem.strategies.parts, is_leaf=is_part))
-
-    @cached_property
-    def diameter(self) -> Constant | None:
-        """Of the domain of A."""
-        value = domain_diameter(self.problem.strategies, self.x)
-        return Constant(value, Provenance.EXACT, "of the strategy sets") if np.isfinite(value) else None
 
 
 def lean(name: str, constant: Constant) -> Leaning:
@@ -263,31 +333,12 @@ def lean(name: str, constant: Constant) -> Leaning:
 
 def over_support(found: Constant) -> Constant:
     """A constant that was derived over the support of ξ leans on whoever gave that."""
-    if found.provenance is Provenance.VIOLATED:
+    if found.provenance not in (Provenance.EXACT, Provenance.VERIFIED):
         return found
     return Constant(found.value, Provenance.DECLARED, f"{found.provenance} over the declared support")
-
-
-def remembered(problem: Problem, name: str, C: FloatArray, gram: Callable[[FloatArray], FloatArray]) -> Gram:
-    """The Gram matrices that belong to C, computed again only for another C."""
-    known = _maps.setdefault(problem, {})
-    last = known.get(name)
-    if last is None or last[0] is not C:
-        known[name] = last = C, Gram(gram(C))
-    return last[1]
-
-
-def _bytes(tree: PyTree) -> Any:
-    return tuple(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(tree))
 
 
 @jax.jit
 def evaluated(average: Average, point: PyTree) -> PyTree:
     """B(x), compiled once per kind of problem."""
     return average(point)
-
-
-def shape_of(tree: PyTree) -> Any:
-    """A key for points alike."""
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, tuple(np.shape(leaf) for leaf in leaves)

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
-from epszero._types import FloatArray
-from epszero.certificates._base import Kind, Leaning
+from epszero._types import FloatArray, Real
+from epszero.certificates._base import Kind, Leaning, Obstacle
 from epszero.certificates.anytime import Anytime
-from epszero.constants import Provenance
+from epszero.facts import Provenance
 from epszero.samples import Samples
 from epszero.solve import Solution
 
 NO_GAME = "the problem is not a game"
+NO_MINIMUM = "the problem is not a minimisation"
 
 
 class Verdict(StrEnum):
-    """What may be said of a certificate (THEORY section 5)."""
+    """What may be said of a certificate (docs/theory.md)."""
 
     GUARANTEED = "guaranteed"  # all it leans on is exact or verified
     CONDITIONAL = "conditional"  # something is declared
@@ -30,12 +31,12 @@ class Verdict(StrEnum):
 
 def verdict_of(epsilon: float, leans_on: tuple[Leaning, ...]) -> Verdict:
     """The verdict that follows from what is leant on."""
-    found = {leaning.provenance for leaning in leans_on}
-    if not math.isfinite(epsilon) or Provenance.VIOLATED in found:
+    provenances = {leaning.provenance for leaning in leans_on}
+    if not math.isfinite(epsilon) or Provenance.VIOLATED in provenances:
         return Verdict.REFUSED
-    if Provenance.ESTIMATED in found:
+    if Provenance.ESTIMATED in provenances:
         return Verdict.HEURISTIC
-    return Verdict.CONDITIONAL if Provenance.DECLARED in found else Verdict.GUARANTEED
+    return Verdict.CONDITIONAL if Provenance.DECLARED in provenances else Verdict.GUARANTEED
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,26 +57,30 @@ class Certificate:
     terms: dict[str, float]  # what ε is made of
     leans_on: tuple[Leaning, ...]
     using: Kind = field(repr=False)
+    obstacle: Obstacle | None = None  # where nothing can be said: what stands in the way
     solution: Solution | None = field(default=None, repr=False)  # None where the certificate was read from a record
     record: dict[str, Any] | None = field(default=None, repr=False)  # the record it was read from
 
     @known_arguments
-    def update(self, new_samples: Any, solution: Solution | None = None) -> "Certificate":
+    def update(self, new_samples: Samples | Real, solution: Solution | None = None) -> "Certificate":
         """The certificate with more of the stream, never weaker than before; for `Anytime` certificates only.
 
         `solution`: a new one, solved on whatever has come in by now, where the oracle is affine in features.
         """
-        from epszero.certificates.certify import certificate_of, streamed  # noqa: PLC0415  (they import this module)
+        from epszero.certificates.certify import certify, streamed  # noqa: PLC0415  (they import this module)
 
         if not isinstance(self.using, Anytime):
-            refuse("update", f"is for certificates by ez.certificates.Anytime(), and this one is by {self.using.title}",
-                   "Certify anew on all data, which must then be decided on beforehand")  # fmt: skip
+            refuse(
+                "update",
+                f"is for certificates by ez.certificates.Anytime(), and this one is by {self.using.title}",
+                "Certify anew on all data, which must then be decided on beforehand",
+            )
         if self.solution is None:
             refuse(
                 "update", "needs the solution, which a record does not carry", "Update the certificate it was made of"
             )
         more = new_samples if isinstance(new_samples, Samples) else Samples(new_samples)
-        return certificate_of(*streamed(self, more, solution))
+        return certify(*streamed(self, more, solution))
 
     def to_json(self) -> str:
         """Everything, and all it takes to recompute ε: see `ez.verify`."""
@@ -92,7 +97,8 @@ class Certificate:
 
     def __str__(self) -> str:
         percent = f"{100 * (1 - self.delta):.6g}"
-        lines = [f"{f'ε-zero, {percent} % confidence':<58}verdict: {self.verdict}"]
+        point = "ε-stationary point" if self.notes.get("stationary") else "ε-zero"
+        lines = [f"{f'{point}, {percent} % confidence':<58}verdict: {self.verdict}"]
         if self.verdict is Verdict.REFUSED:
             lines += [_line("residual", "no bound"), _line("because", self.reason)]
         else:
@@ -115,12 +121,20 @@ class Certificate:
             lines.append(_line("distance", f"none: {self.notes['distance']}"))
         if self.exploitability is not None:
             most = float(np.max(self.exploitability))
-            lines.append(_line("exploitability", f"no agent can save more than {most:.3g} alone; all together "
-                               f"{self.total_exploitability:.3g}"))  # fmt: skip
+            lines.append(
+                _line(
+                    "exploitability",
+                    f"no agent can save more than {most:.3g} alone; all together {self.total_exploitability:.3g}",
+                )
+            )
         elif self.notes["exploitability"] != NO_GAME:
             lines.append(_line("exploitability", f"none: {self.notes['exploitability']}"))
         if self.cost_gap is not None:
             lines.append(_line("cost gap", f"at most {self.cost_gap:.4g} above the least"))
+        elif self.notes["cost_gap"] not in ("", NO_MINIMUM):
+            lines.append(_line("cost gap", f"none: {self.notes['cost_gap']}"))
+        if self.notes.get("stationary"):
+            lines.append(_line("stationary", "derivatives balance at x, which need not be an optimum or equilibrium"))
         return lines
 
 

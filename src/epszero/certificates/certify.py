@@ -2,36 +2,41 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
-from epszero.certificates._base import Finding, Kind, Refused, cannot
+from epszero._double import double
+from epszero._points import flat_of, length
+from epszero.certificates._base import Finding, Kind, Obstacle, Refused, cannot
 from epszero.certificates._inputs import checked_delta
 from epszero.certificates.anytime import Anytime
 from epszero.certificates.case import Case
 from epszero.certificates.certificate import Certificate, verdict_of
 from epszero.certificates.choose import chosen
-from epszero.certificates.convert import Meaning, cost_gap, distance, exploitability
+from epszero.certificates.consequences import Consequence, cost_gap, distance, exploitability
+from epszero.certificates.scales import check_point, computable, out_of_range
 from epszero.certificates.together import prepare
-from epszero.problems._views import flat_of
+from epszero.facts import Unknown, has_costs
 from epszero.samples import Samples
 from epszero.solve import Solution
 
-NOTHING = Meaning(None, "")
+NOTHING = Consequence(None, "")
+NAMED = "named by the user"
 
 
 @known_arguments
-def certify(solution: Any, delta: float = 0.05, using: Any = None) -> Certificate:
+def certify(solution: Solution, delta: float = 0.05, using: Kind | None = None) -> Certificate:
     """How far is the solution from the truth behind the data, with probability 1 − δ?
 
     `using`: a kind of certificate, such as `ez.certificates.MeanDeviation()`; by default the one that suits the
     problem's structure, chosen before the values of the data are looked at. Where nothing can be said, ε = ∞ and
     `reason` says why. Several kinds tried in turn on the same data need `ez.certificates.Tightest`.
     """
-    return certificate_of(solution, _checked(solution, delta, using), using)
+    share = _checked(solution, delta, using)
+    return replace(certificate_of(Case.of(solution), share, using), solution=solution)
 
 
 def _checked(solution: Any, delta: Any, using: Any) -> float:
@@ -41,8 +46,11 @@ def _checked(solution: Any, delta: Any, using: Any) -> float:
             "solution", f"must come from ez.solve, but it is a {type(solution).__name__}", "Pass what ez.solve returned"
         )
     if not (using is None or isinstance(using, Kind)):
-        refuse("using", f"must be a kind such as ez.certificates.MeanDeviation(), but it is {using!r}",
-               "Pass an object of that kind, or leave it out")  # fmt: skip
+        refuse(
+            "using",
+            f"must be a kind such as ez.certificates.MeanDeviation(), but it is {using!r}",
+            "Pass an object of that kind, or leave it out",
+        )
     return share
 
 
@@ -54,57 +62,89 @@ def certify_many(solutions: Sequence[Solution], delta: float = 0.05, using: Kind
     share = _checked(solutions[0], delta, using)
     for solution in solutions[1:]:
         _checked(solution, delta, using)
-    with jax.enable_x64(True):
-        cases = [Case(solution) for solution in solutions]
+    with double():
+        cases = [Case.of(solution) for solution in solutions]
         prepare(cases, using or chosen(cases[0])[0], share)
-    return [_certificate(case, share, using) for case in cases]
+    return [
+        replace(certificate_of(case, share, using), solution=solution)
+        for case, solution in zip(cases, solutions, strict=True)
+    ]
 
 
-def certificate_of(solution: Solution, delta: float, using: Kind | None) -> Certificate:
+def certificate_of(case: Case, delta: float, using: Kind | None) -> Certificate:
     """The certificate, from checked arguments."""
-    return _certificate(Case(solution), delta, using)
-
-
-def _certificate(case: Case, delta: float, using: Kind | None) -> Certificate:
-    with jax.enable_x64(True):
-        kind, why = (using, "named by the user") if using is not None else chosen(case)
-        meanings = dict.fromkeys(("distance", "exploitability", "total", "cost_gap"), NOTHING)
+    with double():
+        kind, why = (using, NAMED) if using is not None else chosen(case)
+        consequences = dict.fromkeys(("distance", "exploitability", "total", "cost_gap"), NOTHING)
+        obstacle, doubt = None, ""
         try:
             if case.problem.oracle.uncertain and not case.samples:
                 cannot("the solution carries no samples")
+            check_point(case)
             case.check_membership()
-            found = kind.examine(case, delta)
+            found = computable(case, kind.examine(case, delta))
             if math.isfinite(found.epsilon):
-                meanings = _meanings(case, found)
+                consequences, doubt = _consequences(case, found), _doubt(case)
             else:
-                why = "the bound is infinite"
+                why, obstacle = "the bound is infinite", Obstacle.OTHER
         except Refused as refused:
             found, why = Finding(None, kind.title, refused.terms, refused.leans_on), str(refused)
-    leans_on = tuple(dict.fromkeys([*found.leans_on, *(one for m in meanings.values() for one in m.leans_on)]))
-    away = meanings["distance"].value
-    size = float(np.linalg.norm(flat_of(case.x)))
+            obstacle = refused.obstacle
+        size = length(flat_of(case.x))
+        known_side = case.known_side if obstacle is None else ()
+    further = [one for consequence in consequences.values() for one in consequence.leans_on]
+    leans_on = tuple(dict.fromkeys([*found.leans_on, *further, *known_side]))
+    away, gap = consequences["distance"].value, consequences["cost_gap"].value
     return Certificate(
-        epsilon=found.epsilon, delta=delta, verdict=verdict_of(found.epsilon, leans_on), by=found.by, reason=why,
-        distance=away, relative_distance=away / size if away is not None and size > 0 else None,
-        exploitability=meanings["exploitability"].value, total_exploitability=meanings["total"].value,
-        cost_gap=None if meanings["cost_gap"].value is None else float(meanings["cost_gap"].value[0]),
-        notes={name: meaning.because for name, meaning in meanings.items()},
-        terms=found.terms, leans_on=leans_on, using=kind, solution=case.solution,
-    )  # fmt: skip
+        epsilon=found.epsilon,
+        delta=delta,
+        verdict=verdict_of(found.epsilon, leans_on),
+        by=found.by,
+        reason=why,
+        distance=away,
+        relative_distance=away / size if away is not None and 0 < size < math.inf else None,
+        exploitability=consequences["exploitability"].value,
+        total_exploitability=consequences["total"].value,
+        cost_gap=None if gap is None else float(gap[0]),
+        notes={name: consequence.because for name, consequence in consequences.items()} | {"stationary": doubt},
+        terms=found.terms,
+        leans_on=leans_on,
+        using=kind,
+        obstacle=obstacle,
+    )
 
 
-def _meanings(case: Case, found: Finding) -> dict[str, Meaning]:
-    each, total = exploitability(case, found.every)
-    return {"distance": distance(case, found.every), "exploitability": each, "total": total,
-            "cost_gap": cost_gap(case, found.every)}  # fmt: skip
+def _doubt(case: Case) -> str:
+    """Why the point is called stationary, and no more; empty where it is what was asked for."""
+    convex = case.facts.convex
+    if not has_costs(case.problem):
+        return ""
+    return convex.reason if isinstance(convex, Unknown) else str(case.bent[0]) if case.bent else ""
+
+
+def _consequences(case: Case, found: Finding) -> dict[str, Consequence]:
+    with np.errstate(all="ignore"):  # what is lost to the range of float64 is not claimed
+        each, total = exploitability(case, found.every)
+        away, gap = distance(case, found.every), cost_gap(case, found.every)
+    if case.moved and away.value is not None:  # which was that of a point nearby
+        away = replace(away, value=away.value + case.moved)
+    made = {"distance": away, "exploitability": each, "total": total, "cost_gap": gap}
+    lost = {
+        name: "" if one.value is None else out_of_range(case, found.epsilon, one.value, name == "distance")
+        for name, one in made.items()
+    }
+    if case.elsewhere:
+        nearby = f"z is in A only at a point {case.moved:.2g} away from x"
+        lost |= {name: lost[name] or nearby for name in made if name != "distance" and made[name].value is not None}
+    return {name: Consequence(None, lost[name]) if lost[name] else one for name, one in made.items()}
 
 
 def streamed(old: Certificate, more: Samples, solution: Solution | None) -> tuple[Solution, float, Kind]:
     """What to certify after an update."""
     assert isinstance(old.using, Anytime)
     assert old.solution is not None
-    with jax.enable_x64(True):
-        case = Case(old.solution)
+    with double():
+        case = Case.of(old.solution)
         if solution is not None and case.collapsed(case.samples) is None:
             refuse("solution", "must stay as it is: without features the stream certifies one frozen x", "Leave it out")
         if solution is not None and solution.problem is not old.solution.problem:

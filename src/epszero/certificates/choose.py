@@ -15,7 +15,7 @@ def chosen(case: Case) -> tuple[Kind, str]:
         return Known(), "the problem has no samples"
     if case.collapsed(case.samples) is not None:
         return MeanDeviation(), "the oracle is affine in features of ξ, so all samples serve, for any x"
-    if case.solution.holdout is not None:
+    if case.kept_aside is not None:
         return HoldOut(), "nothing is known of how the oracle depends on ξ, and samples were kept aside"
     if (declared.R is not None or declared.M is not None) and declared.kappa is not None:
         return (

@@ -4,24 +4,25 @@ Claim (β-mixing): keep every a-th sample, m = ⌊s/a⌋ of them; what holds for
 δ′ holds for these with probability ≥ 1 − δ′ − (m − 1)β(a). So δ′ = δ − (m − 1)β(a). The gap a, where not given, is the
 one that makes the most of ln(2/δ′)/m, which does not depend on the data.
 Claim (φ-mixing): ‖φ̄ − Eφ‖ ≤ R(1 + 2Σφ(k))√(2 ln(2/δ)/s), all samples.
-Assumes a stationary sequence with these rates, which are the user's word, and a bounded support. Source: THEORY 3(d);
-Berbee's coupling, and the martingale of E[Σφ(ξ_j) | ξ_1 … ξ_i] with Pinelis' inequality.
+Assumes a stationary sequence with these rates, which are the user's word, and a bounded support. Source:
+Berbee's coupling, as in Yu (1994); and the martingale of E[Σφ(ξ_j) | ξ_1 … ξ_i] with the inequality of Pinelis (1994).
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from epszero._checks import count, positive, refuse
 from epszero.certificates._base import Finding, Kind, Leaning, cannot
-from epszero.certificates._inputs import checked_bound, checked_support
+from epszero.certificates._inputs import GivenSupport, checked_bound, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.mean import MeanBound, Region
-from epszero.constants import Provenance
+from epszero.certificates.mean._base import bounded, log_of
+from epszero.facts import Provenance
 
 Rates = Callable[[int], float] | Mapping[int, float] | Sequence[float]
 
@@ -38,7 +39,7 @@ class Dependent(Kind):
     phi: float | Sequence[float] | None = None
     gap: int | None = None
     bound: MeanBound | None = None
-    support: Any = None
+    support: GivenSupport = None
 
     def __post_init__(self) -> None:
         checked_bound(self.bound)
@@ -58,6 +59,12 @@ class Dependent(Kind):
     def title(self) -> str:
         return "dependent samples"
 
+    def recordable(self, most: int) -> "Dependent":
+        """With a function for a rate of mixing replaced by its values."""
+        if not callable(self.beta):
+            return self
+        return replace(self, beta=[float(self.beta(gap)) for gap in range(1, most + 1)])
+
     def examine(self, case: Case, delta: float) -> Finding:
         if case.collapsed(case.samples) is None or len(case.samples) != 1:
             cannot("dependent samples need an oracle that is affine in features, and one data set for all agents")
@@ -72,11 +79,11 @@ class Dependent(Kind):
         kept = samples[::gap][: len(samples) // gap]
         said = Leaning(f"β-mixing samples with β({gap}) ≤ {self._rate(gap):.3g}", Provenance.DECLARED)
         evidence = Evidence(case, [kept], self.support, independent=False)
-        found = examined(
+        finding = examined(
             evidence, self.bound or evidence.suited(), left, f"{self.title}, every {gap}-th of {len(samples)}", said
         )
-        found.terms.update(gap=float(gap), beta=self._rate(gap), delta_left=left)
-        return found
+        finding.terms.update(gap=float(gap), beta=self._rate(gap), delta_left=left)
+        return finding
 
     def _thinned(self, s: int, delta: float) -> tuple[int, float]:
         """The gap and what is left of δ; no data are looked at."""
@@ -84,9 +91,11 @@ class Dependent(Kind):
         left = {gap: delta - (max(s // gap, 1) - 1) * self._rate(gap) for gap in gaps if s // gap >= 1}
         good = {gap: share for gap, share in left.items() if share > 0}
         if not good:
-            cannot(f"the samples depend on each other too long: for no gap is (m − 1)β(gap) below "
-                   f"delta = {delta:g}; take more samples")  # fmt: skip
-        best = min(good, key=lambda gap: math.log(2 / good[gap]) / (s // gap))
+            cannot(
+                f"the samples depend on each other too long: for no gap is (m − 1)β(gap) below "
+                f"delta = {delta:g}; take more samples"
+            )
+        best = min(good, key=lambda gap: log_of(2, good[gap]) / (s // gap))
         return best, good[best]
 
     def _rate(self, gap: int) -> float:
@@ -110,5 +119,4 @@ class PhiMixing(MeanBound):
     total: float
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
-        assert region is not None
-        return region.diameter * (1 + 2 * self.total) * math.sqrt(2 * math.log(2 / delta) / m)
+        return bounded(region).diameter * (1 + 2 * self.total) * math.sqrt(2 * log_of(2, delta) / m)

@@ -1,27 +1,29 @@
 """From samples to the residuals that are possible: what `MeanDeviation`, `HoldOut`, `Anytime` and `Dependent` share.
 
-If U holds the mean of the features with probability 1 − δ, then e ∈ z + G(x) + C(x)U (THEORY 3b). Without features the
-values O(x, ξ_j) at a frozen x take their place (3c). Several independent data sets share δ in equal parts.
+If U holds the mean of the features with probability 1 − δ, then e ∈ z + G(x) + C(x)U. Without features the values
+O(x, ξ_j) at a frozen x take their place. Several independent data sets share δ in equal parts.
+Source: docs/theory.md, section 3, structure and hold-out.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from epszero._double import to_numpy
+from epszero._points import length
 from epszero._types import FloatArray, PyTree
-from epszero.certificates._base import INDEPENDENT, Finding, Leaning, cannot, check_independent
+from epszero.certificates._base import INDEPENDENT, Finding, Leaning, Obstacle, cannot, check_independent
+from epszero.certificates._inputs import GivenSupport
 from epszero.certificates.case import Case
 from epszero.certificates.mean import Betting, EmpiricalBernstein, MeanBound, MeanSet, Region
 from epszero.certificates.residuals import Residuals
-from epszero.constants import Gram, Provenance, brief_support
+from epszero.facts import Gram, Provenance, brief_support
 from epszero.oracles import Collapsed, Oracle
-from epszero.oracles.features import sample_rows
-from epszero.samples import Samples
+from epszero.samples import Samples, inside_support
+from epszero.sets import Set
 
 MOST_VALUES = 3000  # entries of x up to which its values are treated without features
 SMALLEST = 1e-100  # the smallest size of noise that is computed with
@@ -34,7 +36,7 @@ class Evidence:
 
     case: Case
     samples: list[Samples]
-    support: Any  # as the user gave it to the kind: a set, "estimated", or None
+    support: GivenSupport  # as the user gave it to the kind: a set, "estimated", or None
     seen: list[Samples] | None = None  # other samples, which may tune weights
     independent: bool = True  # whether the samples are claimed to be so
 
@@ -51,8 +53,10 @@ class Evidence:
         if len(self.samples) != 1:
             cannot("agents have data of their own, and their costs are not known to be affine in features of them")
         if len(self.case.z) > MOST_VALUES:
-            cannot(f"x has {len(self.case.z)} entries, too many to treat without structure (at most {MOST_VALUES}): "
-                   "say that the oracle is affine in features (ez.oracles.Affine)")  # fmt: skip
+            cannot(
+                f"x has {len(self.case.z)} entries, too many to treat without structure (at most {MOST_VALUES}): "
+                "say that the oracle is affine in features (ez.oracles.Affine)"
+            )
         values = _values(self.case.problem.oracle, self.samples[0].values, self.case.point)
         return [np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(values)], axis=1)]
 
@@ -81,23 +85,24 @@ class Evidence:
         name, dim = self.what, rows.shape[1]
         if isinstance(self.support, str):
             lower, upper = rows.min(axis=0), rows.max(axis=0)
-            return Region.box(lower, upper), Leaning(
+            region = Region.box(lower, upper)
+            _check_size(region, name)
+            return region, Leaning(
                 f"support of {name}: the range of the {len(rows)} samples", Provenance.ESTIMATED, "read off the data"
             )
         if self.support is None and self.collapsed is not None:
             return self._known_region(self.collapsed, place)
-        support: Any = self.support
+        support = self.support
         if support is None:
             return self._declared_range(dim, rows)
         region = Region.of(support, dim)
-        if region is not None and not (region.is_point or SMALLEST < region.diameter < 1 / SMALLEST):
-            cannot(f"the support of {name} has the diameter {region.diameter:.3g}: scale the data so that it is near 1")
         if region is None:
             cannot(f"the support of {name} has no known size: it is unbounded, or no set of dim={dim}")
+        _check_size(region, name)
         leaning = Leaning(
             f"support of {name}: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside"
         )
-        self._check_inside(leaning, support, rows, name)
+        self._check_inside(leaning, support, rows.reshape(-1, *(support.point_shape or rows.shape[1:])), name)
         return region, leaning
 
     def _known_region(self, collapsed: Collapsed, place: int) -> tuple[Region, Leaning]:
@@ -113,20 +118,20 @@ class Evidence:
             if collapsed.phi[place] is not None:
                 cannot("the features φ(ξ) have no bound over the support of ξ")
             cannot(f"the support of ξ has no known size: it is unbounded, or no set of dim={rows.shape[1]}")
-        if not (region.is_point or SMALLEST < region.diameter < 1 / SMALLEST):
-            cannot(f"the support of {self.what} has the diameter {region.diameter:.3g}: scale the data so that it is "
-                   "near 1")  # fmt: skip
+        _check_size(region, self.what)
         leaning = Leaning(f"support of ξ: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside")
-        if own.support is None:
-            self._check_inside(leaning, support, sample_rows(own.values), "ξ")
+        if own.support is None and declared is not None:
+            self._check_inside(leaning, declared, own.values, "ξ")
         return region, leaning
 
-    def _check_inside(self, leaning: Leaning, support: Any, rows: FloatArray, name: str) -> None:
-        shape = support.point_shape or rows.shape[1:]
-        outside = np.flatnonzero(~np.asarray(support.contains(rows.reshape(-1, *shape))))
+    def _check_inside(self, leaning: Leaning, support: Set, values: PyTree, name: str) -> None:
+        inside = inside_support(support, values).astype(bool)
+        outside = np.flatnonzero(~inside)
         if len(outside):
-            cannot(f"sample {outside[0]} has {name} outside the support ({len(outside)} of {len(rows)} do)",
-                   Leaning(leaning.what, Provenance.VIOLATED, f"sample {outside[0]}"))  # fmt: skip
+            cannot(
+                f"sample {outside[0]} has {name} outside the support ({len(outside)} of {len(inside)} do)",
+                Leaning(leaning.what, Provenance.VIOLATED, f"sample {outside[0]}"),
+            )
 
     def _declared_range(self, dim: int, rows: FloatArray) -> tuple[Region, Leaning]:
         """From ez.declare(R=…) or M, for values of O."""
@@ -136,14 +141,20 @@ class Evidence:
             R = min(bounds)
             seen = largest_apart(rows)
             if seen > R * (1 + 1e-9):
-                cannot(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g} is declared, but two samples are {seen:.4g} apart",
-                       Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.VIOLATED, "two samples"))  # fmt: skip
-            return Region.within(R, dim), Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.DECLARED, "ez.declare")
+                cannot(
+                    f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g} is declared, but two samples are {seen:.4g} apart",
+                    Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.VIOLATED, "two samples"),
+                )
+            region = Region.within(R, dim)
+            _check_size(region, "O(x, ξ)")
+            return region, Leaning(f"‖O(x, ξ) − O(x, ξ′)‖ ≤ {R:.4g}", Provenance.DECLARED, "ez.declare")
         where = "Samples(values, support=…)" if self.what == "ξ" else "support=… of the certificate"
         also = " or ez.declare(R=…)" if self.collapsed is None else ""
-        cannot(f"nothing is known of the size of the noise: give the support of {self.what} by {where}{also}; or a "
-               "bound with declared tails (SubGaussian, MedianOfMeans); or support='estimated', which is "
-               "heuristic")  # fmt: skip
+        cannot(
+            f"nothing is known of the size of the noise: give the support of {self.what} by {where}{also}; or a bound "
+            "with declared tails (SubGaussian, MedianOfMeans); or support='estimated', which is heuristic",
+            obstacle=Obstacle.NO_SUPPORT,
+        )
 
     def suited(self) -> MeanBound:
         """A bound for this many features, chosen before their values are looked at."""
@@ -167,7 +178,7 @@ def examined(evidence: Evidence, bound: MeanBound, delta: float, title: str, *le
     each = zip(rows, regions, strict=True)
     sets = [bound.around(matrix, region, share) for matrix, region in each] if ready is None else [ready]
     residuals = _residuals(evidence, sets)
-    empirical = float(np.linalg.norm(case.empirical))
+    empirical = length(case.empirical)
     terms = {"empirical": empirical, "deviation": residuals.epsilon - empirical, "samples": float(_count(rows))}
     leans_on = (*known, *leanings, *_structure(evidence)) if rows else ()
     return Finding(residuals, f"{title}, {bound.title}, {_said(rows)}", terms, leans_on)
@@ -209,7 +220,13 @@ def _structure(evidence: Evidence) -> list[Leaning]:
 
 def largest_apart(rows: FloatArray) -> float:
     """At most the largest distance between two rows: the largest from the first."""
-    return float(np.max(np.linalg.norm(rows - rows[0], axis=1), initial=0.0))
+    return float(np.max(length(rows - rows[0], axis=1), initial=0.0))
+
+
+def _check_size(region: Region, name: str) -> None:
+    """Squares of lengths in the region must neither overflow nor vanish."""
+    if not (region.is_point or SMALLEST < region.diameter < 1 / SMALLEST):
+        cannot(f"the support of {name} has the diameter {region.diameter:.3g}: scale the data so that it is near 1")
 
 
 def _check_boxes(bound: MeanBound, regions: list[Region | None]) -> None:

@@ -3,19 +3,18 @@
 Claim: e ∈ z + U, U a confidence set for the mean of O(x, ξ_j) over m fresh samples (of C(x)φ(ξ_j) where the oracle has
 features), with probability ≥ 1 − δ. Needs no monotonicity of samples, no structure and no number of iterations.
 Assumes fresh, independent samples and a bound on ‖O(x, ξ) − O(x, ξ′)‖ at this x (declared R or M), or a support of the
-features. Source: THEORY 3(c).
+features. Source: docs/theory.md, section 3, hold-out.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from epszero._checks import refuse
-from epszero.certificates._base import Finding, Kind, Leaning, cannot
-from epszero.certificates._inputs import checked_bound, checked_support
+from epszero.certificates._base import Finding, Kind, Leaning, Obstacle, cannot
+from epszero.certificates._inputs import GivenSupport, checked_bound, checked_data_set, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.mean import MeanBound
-from epszero.constants import Provenance
+from epszero.facts import Provenance
 from epszero.samples import Samples
 
 FRESH = Leaning("fresh, independent samples of one law", Provenance.DECLARED, "the run has not seen them")
@@ -30,14 +29,13 @@ class HoldOut(Kind):
     """
 
     bound: MeanBound | None = None
-    support: Any = None
-    samples: Any = None
+    support: GivenSupport = None
+    samples: Samples | None = None
 
     def __post_init__(self) -> None:
         checked_bound(self.bound)
         checked_support(self.support)
-        if not (self.samples is None or isinstance(self.samples, Samples)):
-            refuse("samples", f"must be ez.Samples, but it is a {type(self.samples).__name__}", "Wrap the data in it")
+        checked_data_set(self.samples)
 
     @property
     def title(self) -> str:
@@ -50,12 +48,19 @@ class HoldOut(Kind):
 
 def fresh(case: Case, given: Samples | None) -> Samples:
     """Samples that the solution has not seen; everything else is refused."""
-    samples = case.solution.holdout if given is None else given
+    samples = case.kept_aside if given is None else given
     if samples is None:
-        cannot("no samples were kept aside: ez.solve(..., holdout=0.3) does, or pass HoldOut(samples=fresh)")
-    if isinstance(case.solution.samples, list):
+        cannot(
+            "no samples were kept aside: ez.solve(..., holdout=0.3) does, or pass HoldOut(samples=fresh)",
+            obstacle=Obstacle.NOTHING_KEPT_ASIDE,
+        )
+    if case.own_data:
         cannot("hold-out needs one data set for all agents")
     if given is not None and any(samples.overlaps(seen) for seen in case.samples):
-        refuse("samples", "the solution has seen some of these samples, so they say nothing about it",
-               "Keep samples aside with ez.solve(..., holdout=0.3), or pass others")  # fmt: skip
+        refuse(
+            "samples",
+            "the solution has seen some of these samples, or others that were drawn with the same seed, so they say "
+            "nothing about it",
+            "Keep samples aside with ez.solve(..., holdout=0.3), or pass others, drawn with another seed",
+        )
     return samples

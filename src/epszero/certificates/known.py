@@ -5,8 +5,7 @@ Claim: e = z + B(x), which is computed. Assumes nothing beyond z ∈ A(x), which
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from epszero._points import length
 from epszero.certificates._base import Finding, Kind, cannot
 from epszero.certificates.case import Case
 from epszero.certificates.residuals import Residuals
@@ -23,5 +22,5 @@ class Known(Kind):
     def examine(self, case: Case, delta: float) -> Finding:
         if case.problem.oracle.uncertain:
             cannot("the problem depends on samples")
-        empirical = float(np.linalg.norm(case.empirical))
+        empirical = length(case.empirical)
         return Finding(Residuals.ball(case.empirical, 0.0), self.title, {"empirical": empirical, "deviation": 0.0})

@@ -16,13 +16,12 @@ import numpy as np
 
 from epszero._points import norm, subtract
 from epszero._types import PyTree
-from epszero.certificates._base import Leaning, Refused, cannot
-from epszero.certificates.case import Case, evaluated, over_support
+from epszero.certificates._base import Leaning, Obstacle, Refused, cannot
+from epszero.certificates.case import Case, over_support
 from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import EmpiricalBernstein, Region
-from epszero.constants import Constant, Provenance, first_rows, largest, worst
+from epszero.facts import Constant, Provenance, Unknown, first_rows, largest, worst
 from epszero.oracles import Oracle, PrimalDual
-from epszero.problems._views import flat_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +51,27 @@ class Noise:
     @cached_property
     def R(self) -> Constant:
         """How far two samples can pull apart at one x."""
-        declared, found = self.case.problem.declared, []
-        if self._additive is not None:
-            region, provenance = self._additive
-            collapsed = self.case.collapsed(self.case.samples)
-            assert collapsed is not None
-            _, gram = self.case.noise_map(collapsed)
-            value = largest(gram, np.array([region.diameter]))
-            if region.lower is not None and region.upper is not None:
-                value = min(value, largest(gram, region.upper - region.lower, np.arange(len(region.lower))))
-            found.append(Constant(float(value), provenance, "from the support, as the noise is additive"))
+        R = self.case.observed.R
+        if isinstance(R, Unknown):
+            cannot(
+                "nothing is known of the size of the noise over the domain: give Samples a support where the noise "
+                "is additive, else ez.declare(R=…) or ez.declare(M=…)",
+                obstacle=Obstacle.NO_SUPPORT,
+            )
+        if R.provenance is Provenance.VIOLATED:
+            cannot(f"R = {R.value:.4g} is declared, but {R.evidence}", Leaning.on("R", R))
+        declared = self.case.problem.declared
         if declared.R is not None:
-            found.append(self._seen_within("R", declared.R, self._apart, "two samples are {:.4g} apart at this x"))
+            self._check_seen("R", declared.R, self._sizes[1], "two samples are {:.4g} apart at this x")
         if declared.M is not None:
-            found.append(Constant(2 * self.M.value, self.M.provenance, "2M"))
-        if not found and (verified := self.case.knowledge.R()) is not None:
-            found.append(over_support(verified))
-        if not found:
-            cannot("nothing is known of the size of the noise over the domain: give Samples a support where the noise "
-                   "is additive, else ez.declare(R=…) or ez.declare(M=…)")  # fmt: skip
-        return min(found, key=lambda constant: constant.value)
+            self._check_seen("M", declared.M, self._sizes[0], "a sample has ‖O(x, ξ)‖ = {:.4g}")
+        return over_support(R)
 
-    def _seen_within(self, name: str, value: float, seen: float, witness: str) -> Constant:
-        """A declared bound, unless a sample is beyond it."""
+    def _check_seen(self, name: str, value: float, seen: float, witness: str) -> None:
+        """End the examination where a sample is beyond a declared bound."""
         if seen > value * (1 + 1e-9):
             what = Leaning(f"{name} = {value:.4g}", Provenance.VIOLATED, witness.format(seen))
             cannot(f"{name} = {value:.4g} is declared, but {what.evidence}", what)
-        return Constant(value, Provenance.DECLARED, "ez.declare")
 
     @cached_property
     def _sizes(self) -> tuple[float, float]:
@@ -87,10 +80,6 @@ class Noise:
         oracle, point = self.case.problem.oracle, self.case.point
         size, apart = _sizes(oracle, samples.values, first_rows(samples.values), point)
         return float(np.max(size)), float(np.max(apart))
-
-    @property
-    def _apart(self) -> float:
-        return self._sizes[1]
 
     @cached_property
     def variance(self) -> Constant:
@@ -113,27 +102,23 @@ class Noise:
         if self.additive:
             return Constant(0.0, Provenance.EXACT, "the noise is additive")
         kappa = self.case.kappa
-        if kappa is None:
+        if isinstance(kappa, Unknown):
             cannot("the noise is not additive, and no Lipschitz constant of O(·, ξ) is known: ez.declare(kappa=…)")
         return Constant(2 * kappa.value, kappa.provenance, "at most 2κ")
 
     @cached_property
     def M(self) -> Constant:
-        """The largest ‖O(x, ξ)‖."""
+        """The largest ‖O(x, ξ)‖; whoever leans on it sees that it is violated where it is."""
+        M = self.case.observed.M
+        if isinstance(M, Unknown):
+            cannot(
+                "M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is "
+                "bounded, κ is known and the noise has a bound"
+            )
         declared = self.case.problem.declared.M
         if declared is not None:
-            return self._seen_within("M", declared, self._sizes[0], "a sample has ‖O(x, ξ)‖ = {:.4g}")
-        kappa, diameter = self.case.kappa, self.case.diameter
-        verified = None if self.additive else self.case.knowledge.M()
-        if verified is not None:
-            return over_support(verified)
-        if kappa is None or diameter is None:
-            cannot("M ≥ ‖O(x, ξ)‖ on the domain is not known: ez.declare(M=…); it is derived where the domain is "
-                   "bounded, κ is known and the noise has a bound")  # fmt: skip
-        average = self.case.problem.oracle.average(self.case.data(self.case.samples), self.case.point)
-        here = float(np.linalg.norm(flat_of(evaluated(average, self.case.point))))
-        value = here + kappa.value * diameter.value + self.R.value
-        return Constant(value, worst([kappa.provenance, self.R.provenance]), "from κ, the diameter and R")
+            self._check_seen("M", declared, self._sizes[0], "a sample has ‖O(x, ξ)‖ = {:.4g}")
+        return over_support(M)
 
 
 @eqx.filter_jit

@@ -1,61 +1,66 @@
 """Certificates as JSON: everything that was claimed, and all it takes to recompute it.
 
-A record carries the point and z bit for bit, digests of the data, the kind with its settings, the run, versions and
-seeds. It does not carry the data or the user's functions: `ez.verify` takes those.
+A record carries the point and z bit for bit, digests of the data, the kind with its settings, the run (what was asked
+for, and where it started), versions and seeds. It does not carry the data or the user's functions: `ez.verify` takes
+those. Which samples are kept aside is drawn with one seed for everyone, HOLDOUT_SEED: nobody can try several and keep
+the best. That rows were put in another order, or left out, before they were passed to `ez.solve`, no record can show.
 """
 
 import base64
 import dataclasses
-import json
 import math
 import platform
-from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from epszero import certificates, sets
-from epszero._checks import refuse
+from epszero._checks import InputError, refuse
 from epszero._types import PyTree
-from epszero.certificates._base import Kind, Leaning
+from epszero.certificates._base import Leaning, Obstacle
 from epszero.certificates.certificate import Certificate, Verdict
-from epszero.certificates.dependent import Dependent
-from epszero.certificates.mean import MeanBound
-from epszero.certificates.tightest import Tightest
-from epszero.constants import Provenance
-from epszero.methods import Extragradient, ForwardBackward, ForwardBackwardForward, Method
+from epszero.certificates.encoding import CannotRebuild, encoded, plain, rebuilt, words_of
+from epszero.certificates.reading import check_whole, read_record
+from epszero.facts import Provenance
 from epszero.oracles import PrimalDual
 from epszero.problems import Problem
 from epszero.problems.backward import is_part
 from epszero.samples import Samples
 from epszero.solve import HOLDOUT_SEED, Solution
 
-FORM = 1  # of the record
-
-REBUILT = {cls.__name__: cls for cls in (ForwardBackward, ForwardBackwardForward, Extragradient)}
+FORM = 2  # of the record
+CLAIMS = (
+    "epsilon",
+    "delta",
+    "verdict",
+    "by",
+    "reason",
+    "distance",
+    "relative_distance",
+    "exploitability",
+    "total_exploitability",
+    "cost_gap",
+    "notes",
+    "terms",
+    "obstacle",
+)
 
 
 def record_of(certificate: Certificate) -> dict[str, Any]:
     """The record, made of plain JSON values: no infinities, no NaN."""
     solution = certificate.solution
     assert solution is not None
-    claims = {name: _plain(getattr(certificate, name)) for name in (
-        "epsilon", "delta", "verdict", "by", "reason", "distance", "relative_distance", "exploitability",
-        "total_exploitability", "cost_gap", "notes", "terms",
-    )}  # fmt: skip
+    seen = solution.samples
+    most = len(seen) if isinstance(seen, Samples) else 1
     return {
         "form": FORM,
-        **claims,
-        "leans_on": [dataclasses.asdict(leaning) for leaning in certificate.leans_on],
-        "kind": encoded(settled(certificate.using, _most(solution))),
-        "data": _data(certificate),
-        "declared": {name: value for name, value in vars(solution.problem.declared).items() if value},
+        **claims_of(certificate, solution.problem),
+        "kind": encoded(certificate.using.recordable(most)),
+        "data": _data(certificate, solution),
         "run": _run(solution),
-        "point": [_packed(leaf) for leaf in jax.tree.leaves(solution.point)],
-        "element": [_packed(leaf) for leaf in jax.tree.leaves(solution.element)],
+        "point": packed(solution.point),
+        "element": packed(solution.element),
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("epszero", "jax", "numpy")},
@@ -63,177 +68,103 @@ def record_of(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def read_record(given: Any) -> dict[str, Any]:
-    """From text, or from a dictionary that was read before."""
-    if isinstance(given, Certificate):
-        given = given.to_json()
-    try:
-        record = json.loads(given) if isinstance(given, str | bytes) else given
-        form = record["form"]
-    except (ValueError, TypeError, KeyError):
-        refuse("certificate_json", "is not a certificate's record", "Pass what certificate.to_json() returned")
-    if form != FORM:
-        refuse("certificate_json", f"has the form {form!r}, but this version reads {FORM}", "Certify anew")
-    return record
+def claims_of(certificate: Certificate, problem: Problem) -> dict[str, Any]:
+    """What a certificate says: all of it is compared when it is verified."""
+    return {
+        **{name: plain(getattr(certificate, name)) for name in CLAIMS},
+        "leans_on": [dataclasses.asdict(leaning) for leaning in certificate.leans_on],
+        "declared": {name: encoded(value) for name, value in vars(problem.declared).items() if _said(value)},
+    }
+
+
+def _said(value: Any) -> bool:
+    return value is not None and value is not False
 
 
 def certificate_from(given: Any) -> Certificate:
     """The certificate of a record, as it was claimed."""
     record = read_record(given)
-    numbers = ("distance", "relative_distance", "total_exploitability", "cost_gap")
-    savings = record["exploitability"]
+    check_whole(record)
+    savings, total, obstacle = record["exploitability"], record["total_exploitability"], record.get("obstacle")
+    leans_on = tuple(
+        Leaning(each["what"], Provenance(each["provenance"]), each["evidence"]) for each in record["leans_on"]
+    )
+    try:
+        kind = rebuilt(record["kind"], {})
+    except CannotRebuild as error:
+        refuse("certificate_json", str(error).rstrip("."), "Pass a record of a kind in ez.certificates")
     return Certificate(
-        epsilon=math.inf if record["epsilon"] is None else record["epsilon"], delta=record["delta"],
-        verdict=Verdict(record["verdict"]), by=record["by"], reason=record["reason"],
-        exploitability=None if savings is None else np.array(savings, dtype=np.float64), notes=record["notes"],
-        terms={name: math.inf if value is None else value for name, value in record["terms"].items()},
-        leans_on=tuple(Leaning(each["what"], Provenance(each["provenance"]), each["evidence"])
-                       for each in record["leans_on"]),
-        using=decoded(record["kind"], {}), record=record, **{name: record[name] for name in numbers},
-    )  # fmt: skip
+        epsilon=_from(record["epsilon"]),
+        delta=float(record["delta"]),
+        verdict=Verdict(record["verdict"]),
+        by=record["by"],
+        reason=record["reason"],
+        exploitability=None if savings is None else np.array([_from(one) for one in savings]),
+        total_exploitability=None if savings is None else _from(total),
+        notes=record["notes"],
+        terms={name: _from(value) for name, value in record["terms"].items()},
+        leans_on=leans_on,
+        using=kind,
+        obstacle=None if obstacle is None else Obstacle(obstacle),
+        record=record,
+        **{name: record[name] for name in ("distance", "relative_distance", "cost_gap")},
+    )
 
 
-def solution_of(record: Mapping[str, Any], problem: Problem, samples: Any, kept: Samples | None) -> Solution:
-    """The solution that a record speaks of."""
-    from epszero.solve.solution import Trace  # noqa: PLC0415  (only here)
-    from epszero.solve.status import Status  # noqa: PLC0415
-
-    run = record["run"]
-    point, element = _nested(problem, record["point"]), _nested(problem, record["element"])
-    return Solution(
-        point=point, element=element, residual=math.nan, iterations=run["iterations"], status=Status(run["status"]),
-        notes=tuple(run["notes"]), trace=Trace(np.array([], dtype=np.int64), np.array([])), step=None,
-        problem=problem, samples=samples,
-        method=_method(run, problem, point), holdout=kept, fixed_iterations=run["fixed_iterations"],
-    )  # fmt: skip
-
-
-# -- kinds and bounds --------------------------------------------------------------------------------------------------
-
-
-def encoded(value: Any) -> Any:  # noqa: PLR0911  (one line per kind of value)
-    """A kind, a bound, a set or a setting as plain JSON. Samples are in the record by their digest."""
-    if isinstance(value, Samples):
-        return {"samples": value.digest()}
-    if isinstance(value, Kind | MeanBound):
-        fields = {one.name: encoded(getattr(value, one.name)) for one in dataclasses.fields(value)}  # pyright: ignore[reportArgumentType]
-        return {"class": type(value).__name__, **fields}
-    if isinstance(value, sets.Set):
-        return {"set": type(value).__name__, "of": {name: encoded(one) for name, one in vars(value).items()}}
-    if isinstance(value, np.ndarray):
-        return {"array": value.tolist()}
-    if isinstance(value, Mapping):
-        return {"mapping": [[key, encoded(one)] for key, one in value.items()]}
-    if isinstance(value, list | tuple):
-        return [encoded(one) for one in value]
-    plain = value is None or isinstance(value, str | int | float | np.generic)
-    return _plain(value) if plain else {"opaque": repr(value)}
-
-
-def decoded(value: Any, samples: Mapping[str, Samples]) -> Any:  # noqa: PLR0911  (one line per kind of value)
-    """Back from `encoded`, with the samples found by their digests."""
-    if isinstance(value, list):
-        return tuple(decoded(one, samples) for one in value)
-    if not isinstance(value, dict):
-        return value
-    if "opaque" in value:
-        refuse("certificate_json", f"was made with {value['opaque'][:60]}, which a record cannot hold", "Pass using=")
-    if "array" in value:
-        return np.array(value["array"], dtype=np.float64)
-    if "samples" in value and len(value) == 1:
-        return samples.get(value["samples"])
-    if "mapping" in value:
-        return {key: decoded(one, samples) for key, one in value["mapping"]}
-    if "set" in value:
-        single = object.__new__(getattr(sets, value["set"]))
-        for name, attribute in value["of"].items():
-            setattr(single, name, decoded(attribute, samples))
-        return single
-    known = getattr(certificates, value["class"], None)
-    if known is None:
-        refuse("certificate_json", f"is by {value['class']}, which is not in ez.certificates", "Pass it as using=")
-    return known(**{name: decoded(one, samples) for name, one in value.items() if name != "class"})
-
-
-def settled(kind: Any, most: int) -> Any:
-    """The kind, with a function for a rate of mixing replaced by its values."""
-    if isinstance(kind, Dependent) and callable(kind.beta):
-        return dataclasses.replace(kind, beta=[float(kind.beta(gap)) for gap in range(1, most + 1)])
-    if isinstance(kind, Tightest):
-        return dataclasses.replace(kind, kinds=[settled(one, most) for one in kind.kinds])
-    return kind
-
-
-def _most(solution: Solution) -> int:
-    return len(solution.samples) if isinstance(solution.samples, Samples) else 1
-
-
-def given_samples(kind: Any) -> list[Samples]:
-    """The samples that a kind brings along."""
-    if isinstance(kind, Tightest):
-        return [one for inner in kind.kinds for one in given_samples(inner)]
-    own = getattr(kind, "samples", None)
-    return [own] if isinstance(own, Samples) else []
+def _from(number: float | None) -> float:
+    """None stands for infinity."""
+    return math.inf if number is None else float(number)
 
 
 # -- data, run and points ----------------------------------------------------------------------------------------------
 
 
-def _data(certificate: Certificate) -> dict[str, Any]:
-    solution = certificate.solution
-    assert solution is not None
-    seen = solution.samples
+def _data(certificate: Certificate, solution: Solution) -> dict[str, Any]:
+    seen, kept = solution.samples, solution.holdout
     parts = [] if seen is None else list(seen) if isinstance(seen, list) else [seen]
-    kept = solution.holdout
     return {
-        "seen": [_brief(one) for one in parts],
-        "kept_aside": None if kept is None else {**_brief(kept), "seed": HOLDOUT_SEED},
-        "given": [_brief(one) for one in given_samples(certificate.using)],
+        "seen": [brief(one) for one in parts],
+        "kept_aside": None if kept is None else {**brief(kept), "seed": HOLDOUT_SEED},
+        "given": [brief(one) for one in certificate.using.brought],
     }
 
 
-def _brief(samples: Samples) -> dict[str, Any]:
+def brief(samples: Samples) -> dict[str, Any]:
+    """What a record says of one data set."""
     return {
         "samples": len(samples),
         "digest": samples.digest(),
-        "support": None if samples.support is None else repr(samples.support),
+        "support": None if samples.support is None else words_of(samples.support),
     }
 
 
 def _run(solution: Solution) -> dict[str, Any]:
-    sizes = getattr(getattr(solution.method, "steps", None), "sizes", None)
+    """What was asked for, and how it ended. A step that is a function of k is written down by its values."""
+    asked = solution.asked
     return {
-        "method": type(solution.method).__name__, "description": solution.method.description,
-        "iterations": solution.iterations, "fixed_iterations": solution.fixed_iterations,
-        "status": solution.status.value, "notes": list(solution.notes),
-        "relaxation": getattr(solution.method, "relaxation", None),
-        "steps": [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(sizes)] or _scheduled(solution),
-    }  # fmt: skip
+        "asked": None if asked is None else asked.to_record(_schedule(solution)),
+        "method": type(solution.method).__name__,
+        "description": solution.method.description,
+        "iterations": solution.iterations,
+        "fixed_iterations": solution.fixed_iterations,
+        "status": solution.status.value,
+        "notes": list(solution.notes),
+        "start": packed(solution.start),
+    }
 
 
-def _scheduled(solution: Solution) -> list[Any]:
-    """The steps of a schedule, one per iteration, where each is a number."""
-    schedule = getattr(getattr(solution.method, "steps", None), "schedule", None)
-    if schedule is None:
-        return []
+def _schedule(solution: Solution) -> list[PyTree] | None:
+    """The steps of a schedule, one for each iteration of a run of fixed length."""
+    schedule = getattr(getattr(solution.asked, "steps", None), "schedule", None)
+    if schedule is None or not solution.fixed_iterations:
+        return None
     with jax.enable_x64(True):
-        sizes = [np.asarray(schedule(k)) for k in range(solution.iterations + 1)]
-    return [{"schedule": [float(size) for size in sizes]}] if all(size.ndim == 0 for size in sizes) else []
+        return [jax.tree.map(np.asarray, schedule(k)) for k in range(solution.iterations + 1)]
 
 
-def _method(run: Mapping[str, Any], problem: Problem, point: PyTree) -> Method:
-    """The method again, where its steps were one number, or one for each iteration."""
-    cls = REBUILT.get(run["method"], ForwardBackward)
-    options = {"relaxation": run["relaxation"]} if cls is ForwardBackward and run["relaxation"] is not None else {}
-    given, *more = run["steps"] or [None]
-    step: Any = given
-    if isinstance(step, dict):
-        table = np.array(step["schedule"])
-        step = lambda k: jnp.asarray(table)[jnp.minimum(k, len(table) - 1)]  # noqa: E731
-    if more or step is None or np.ndim(step) or run["method"] not in REBUILT:
-        return cls(**options)
-    with jax.enable_x64(True):
-        return cls(step, **options).prepared(problem, point)
+def packed(tree: PyTree) -> list[dict[str, Any]]:
+    """Every leaf, bit for bit."""
+    return [_packed(leaf) for leaf in jax.tree.leaves(tree)]
 
 
 def _packed(leaf: Any) -> dict[str, Any]:
@@ -241,25 +172,23 @@ def _packed(leaf: Any) -> dict[str, Any]:
     return {"shape": list(array.shape), "float64": base64.b64encode(array.tobytes()).decode()}
 
 
-def _nested(problem: Problem, packed: list[dict[str, Any]]) -> PyTree:
-    leaves = [np.frombuffer(base64.b64decode(one["float64"]), dtype="<f8").reshape(one["shape"]) for one in packed]
+def unpacked(problem: Problem, given: list[dict[str, Any]]) -> PyTree:
+    """A point of the problem again."""
+    raw = [base64.b64decode(one["float64"]) for one in given]
+    leaves = [
+        np.frombuffer(one, dtype="<f8").astype(np.float64).reshape(part["shape"])
+        for one, part in zip(raw, given, strict=True)
+    ]
     structure = jax.tree.structure(problem.strategies.parts, is_leaf=is_part)
     wanted = structure.num_leaves + (problem.coupling is not None)
     if len(leaves) != wanted:
         refuse(
             "problem", f"has {wanted} blocks, but the record has {len(leaves)}", "Pass the problem that was certified"
         )
-    if problem.coupling is None:
-        return structure.unflatten(leaves)
-    return PrimalDual(structure.unflatten(leaves[:-1]), leaves[-1])
-
-
-def _plain(value: Any) -> Any:
-    """A number that JSON knows; None for infinity."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        return [_plain(one) for one in value.tolist()]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    x = structure.unflatten(leaves[:wanted] if problem.coupling is None else leaves[:-1])
+    try:
+        problem.check_point("x", x)
+    except InputError as error:
+        rule = f"does not fit the points of the record: {error.rule or error}"
+        raise InputError.about("problem", rule, "Pass the problem that was certified") from error
+    return x if problem.coupling is None else PrimalDual(x, leaves[-1])

@@ -7,7 +7,7 @@ Lemma 3.7.
 Assumes K fixed iterations of plain forward-backward with a fixed step, and the constants that d leans on.
 Proof: ℓ changes by ‖(Id − γO(·, ξ))x − (Id − γO(·, ξ))x̃‖ + ‖y − ỹ‖ ≤ qd + d with one sample, so E(r − r̂) ≤ β; r − r̂
 changes by at most 2β + γR/s, as ℓ at one output differs by at most γR between two samples; McDiarmid.
-Source: THEORY sections 1 and 3. It does not vanish with s: r̂ tends to γE‖O − B‖.
+Source: docs/theory.md, section 6, notes 1, 2 and 7. It does not vanish with s: r̂ tends to γE‖O − B‖.
 """
 
 import math
@@ -20,6 +20,7 @@ from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.runs import fixed_run, losses, stability
+from epszero.facts import Constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +38,21 @@ class RepairedStability(Kind):
         s, R = run.s, noise.R
         beta = (1 + float(steps.q[-1])) * steps.difference(s)
         risk = float(np.mean(losses(case))) * run.gamma
-        deviation = beta + (2 * s * beta + run.gamma * R.value) * math.sqrt(math.log(1 / delta) / (2 * s))
+        deviation = beta + (2 * s * beta + run.gamma * R.value) * math.sqrt(-math.log(delta) / (2 * s))
         terms = {
-            "empirical_risk": risk, "beta": beta, "deviation_of_risk": deviation, "epsilon_residual": risk + deviation,
-            "gamma": run.gamma, "iterations": float(run.K), "R": R.value, "epsilon": (risk + deviation) / run.gamma,
-        }  # fmt: skip
+            "empirical_risk": risk,
+            "beta": beta,
+            "deviation_of_risk": deviation,
+            "epsilon_residual": risk + deviation,
+            "gamma": run.gamma,
+            "iterations": float(run.K),
+            "R": R.value,
+            "epsilon": (risk + deviation) / run.gamma,
+        }
         known = [
-            lean(name, one) for name, one in (("μ", case.mu), ("κ", case.kappa), ("θ", case.theta)) if one is not None
+            lean(name, one)
+            for name, one in (("μ", case.mu), ("κ", case.kappa), ("θ", case.theta))
+            if isinstance(one, Constant)
         ]
         by = f"{self.title}, {steps.because}, {s} samples"
         leans_on = (lean("R", R), *known, independent, run.leaning)

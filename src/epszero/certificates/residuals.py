@@ -2,17 +2,20 @@
 
     e ∈ centre + C{v : ‖v_k‖ ≤ r_k for every group k of entries}
 One group is a ball of means, a group per entry is a box, a group per agent is what agents with data of their own have;
-no C is a ball in all directions. What follows from a certificate is a supremum over this set (convert.py); where it is
-not known in closed form it is replaced by something larger, never by something smaller.
+no C is a ball in all directions. What follows from a certificate is a supremum over this set (consequences.py); where
+it is not known in closed form it is replaced by something larger, never by something smaller.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epszero._points import length
 from epszero._types import FloatArray
-from epszero.constants import Gram, largest
+from epszero.facts import Gram, largest
+from epszero.oracles import Average
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +24,10 @@ class Residuals:
 
     centre: FloatArray  # (n,): z + B(x) for the mean at the centre of its confidence set
     radii: FloatArray  # (K,)
-    group: Any = None  # (d,): which of the K each entry of v belongs to; None for a single ball
+    group: NDArray[np.int64] | None = None  # (d,): which of the K each entry of v belongs to; None for a single ball
     map: FloatArray | None = None  # C, (n, d); None: the identity, or too large to be written down
     gram: Gram | None = None  # CᵀC where there is a C
-    B: Any = None  # the operator at the centre, where the set holds for every x at once
+    B: Average | None = None  # the operator at the centre, where the set holds for every x at once
     additive: bool = False  # C is the same for every x
 
     @staticmethod
@@ -35,7 +38,7 @@ class Residuals:
     @property
     def epsilon(self) -> float:
         """sup ‖e‖."""
-        return float(np.linalg.norm(self.centre)) + self.through_identity()
+        return length(self.centre) + self.through_identity()
 
     def through_identity(self) -> float:
         """sup ‖Cv‖."""

@@ -11,16 +11,16 @@ import numpy as np
 from epszero._points import add, norm
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, cannot
-from epszero.certificates.case import Case
+from epszero.certificates.case import Case, HowFound
 from epszero.certificates.noise import Noise
-from epszero.constants import Provenance
+from epszero.facts import Constant, Provenance
 from epszero.methods import ForwardBackward
-from epszero.methods.stability import Facts, Stability, Unstable
+from epszero.methods.stability import Premises, Stability, Unstable
 from epszero.oracles import Oracle
 
 
 @dataclass(frozen=True)
-class Run:
+class FixedRun:
     """Forward-backward with the step γ, K iterations, s samples."""
 
     gamma: float
@@ -29,48 +29,64 @@ class Run:
     leaning: Leaning
 
 
-def check_fixed(case: Case) -> None:
+def check_fixed(case: Case) -> HowFound:
     """Stability speaks of K iterations on any data; a run that stops when it likes is another algorithm."""
     if len(case.samples) != 1:
         cannot("stability bounds are for one data set that all agents see")
-    if not case.solution.fixed_iterations:
-        cannot("the run stopped at a tolerance, so its length depends on the data: pass iterations=K to ez.solve, "
-               "and no tol")  # fmt: skip
+    if case.run is None:
+        cannot("nothing is known of the run that found x")
+    if not case.run.fixed:
+        cannot(
+            "the run stopped at a tolerance, so its length depends on the data: pass iterations=K to ez.solve, "
+            "and no tol"
+        )
+    return case.run
 
 
-def fixed_run(case: Case) -> Run:
+def fixed_run(case: Case) -> FixedRun:
     """The paper's algorithm: forward-backward, one step for all blocks and iterations."""
-    check_fixed(case)
-    method = case.solution.method
+    run = check_fixed(case)
+    method = run.method
     if not isinstance(method, ForwardBackward) or method.relaxation != 1:
         cannot("it speaks of plain forward-backward: pass method=ez.ForwardBackward(step=…)")
     sizes = [np.ravel(leaf) for leaf in jax.tree.leaves(method.steps.sizes)]
     if not sizes or np.ptp(np.concatenate(sizes)) > 0:
-        cannot("it speaks of one fixed step: pass method=ez.ForwardBackward(step=γ); a step found by backtracking "
-               "depends on the data")  # fmt: skip
-    K, gamma = case.solution.iterations, float(sizes[0][0])
-    said = Leaning(f"K = {K} iterations with the step γ = {gamma:.4g}, both fixed before the data were seen",
-                   Provenance.DECLARED, case.solution.method.description)  # fmt: skip
-    return Run(gamma, K, len(case.samples[0]), said)
+        cannot(
+            "it speaks of one fixed step: pass method=ez.ForwardBackward(step=γ); a step found by backtracking "
+            "depends on the data"
+        )
+    K, gamma = run.iterations, float(sizes[0][0])
+    said = Leaning(
+        f"K = {K} iterations with the step γ = {gamma:.4g}, both fixed before the data were seen",
+        Provenance.DECLARED,
+        method.description,
+    )
+    return FixedRun(gamma, K, len(case.samples[0]), said)
 
 
-def facts(case: Case, noise: Noise) -> Facts:
+def premises(case: Case, noise: Noise) -> Premises:
     """For a method's description of its stability."""
     mu, kappa, theta, diameter = (
-        None if one is None else one.value for one in (case.mu, case.kappa, case.theta, case.diameter)
+        one.value if isinstance(one, Constant) else None
+        for one in (case.mu, case.kappa, case.theta, case.facts.diameter)
     )
-    linear = case.linear
-    return Facts(
-        R=noise.R.value, mu=mu, kappa=kappa, theta=theta, jacobian=None if linear is None else linear.jacobian,
-        diameter=np.inf if diameter is None else diameter, everywhere=linear is not None,
-    )  # fmt: skip
+    J = case.jacobian
+    return Premises(
+        R=noise.R.value,
+        mu=mu,
+        kappa=kappa,
+        theta=theta,
+        jacobian=None if J is None else J.jacobian,
+        diameter=np.inf if diameter is None else diameter,
+        everywhere=J is not None,
+    )
 
 
 def stability(case: Case, noise: Noise) -> Stability:
     """The run's own stability, by the recursion."""
-    check_fixed(case)
+    run = check_fixed(case)
     try:
-        return case.solution.method.stability(facts(case, noise), case.solution.iterations)
+        return run.method.stability(premises(case, noise), run.iterations)
     except Unstable as reason:
         cannot(str(reason))
 
@@ -78,7 +94,7 @@ def stability(case: Case, noise: Noise) -> Stability:
 def losses(case: Case) -> FloatArray:
     """‖z + O(x, ξ_i)‖ for every sample."""
     (samples,) = case.samples
-    return np.asarray(_norms(case.problem.oracle, samples.values, case.point, case.solution.element))
+    return np.asarray(_norms(case.problem.oracle, samples.values, case.point, case.element))
 
 
 @eqx.filter_jit

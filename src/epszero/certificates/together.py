@@ -5,13 +5,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from epszero._types import FloatArray
+from epszero._double import to_numpy
+from epszero._memory import shape_of
+from epszero._points import stacked
+from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Kind, Refused
-from epszero.certificates.case import Case, shape_of
+from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import MeanSet
 from epszero.certificates.mean_deviation import MeanDeviation, every_sample
 from epszero.functions import Function
+from epszero.oracles import Average
+from epszero.problems.graph import ROUNDING, Graph
 from epszero.sets import Set
 
 CHUNK = 64  # memberships that are looked at together, always as many: one compiled programme serves all
@@ -26,6 +31,7 @@ def prepare(cases: list[Case], kind: Kind, delta: float) -> None:
         return
     for start in range(0, len(cases) // CHUNK * CHUNK, CHUNK):
         _memberships(cases[start : start + CHUNK])
+        _residuals(cases[start : start + CHUNK])
     if isinstance(kind, MeanDeviation) and all(len(case.samples) == 1 for case in cases):
         _sets(cases, kind, delta)
 
@@ -53,35 +59,45 @@ def _sets(cases: list[Case], kind: MeanDeviation, delta: float) -> None:
             one.case.sets[bound, delta] = MeanSet(found.centre[place], found.radius[place])
 
 
+def _residuals(cases: list[Case]) -> None:
+    """ê of all cases, where their averages are of one shape."""
+    averages = [case.average for case in cases]
+    if len({shape_of(average) for average in averages}) > 1:
+        return
+    points = [case.point for case in cases]
+    values = jax.tree.leaves(to_numpy(_every_value(stacked(averages), stacked(points))))
+    rows = np.concatenate([np.reshape(leaf, (len(cases), -1)) for leaf in values], axis=1)
+    for case, row in zip(cases, rows, strict=True):
+        case.__dict__["empirical"] = case.z + row
+
+
+@jax.jit
+def _every_value(averages: Average, points: PyTree) -> PyTree:
+    return jax.vmap(lambda average, point: average(point))(averages, points)
+
+
 def _memberships(cases: list[Case]) -> None:
-    """x ∈ dom A and z ∈ A(x) for all cases, where A is made of sets and functions, which take batches."""
-    inside = np.ones(len(cases), dtype=bool)
-    gap = np.zeros(len(cases))
+    """Those of all cases whose x and z are of the graph of A to rounding, where A's parts are closed forms."""
     points, elements = (
         jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
-        for trees in ([case.point for case in cases], [case.solution.element for case in cases])
+        for trees in ([case.found[0] for case in cases], [case.found[1] for case in cases])
     )
     answers = jax.tree.leaves(cases[0].problem.A.each(_part, points, elements), is_leaf=lambda leaf: leaf is None)
     if any(answer is None for answer in answers):
         return
-    for answer in answers:
-        inside &= answer[0].astype(bool)
-        gap += answer[1]
-    for case, yes, away in zip(cases, inside, gap, strict=True):
-        case.__dict__["membership"] = bool(yes), float(away)
+    for case, held in zip(cases, np.all(answers, axis=0), strict=True):
+        if held:
+            case.__dict__["graph"] = Graph(*case.found, 0.0, 0.0, "")
 
 
 def _part(part: Any, x: FloatArray, z: FloatArray) -> Any:
-    """For every case: whether x lies in the part's domain, and the Fenchel gap; None for a bare resolvent."""
-    if not isinstance(part, Set | Function):
+    """For every case: whether its pair is of the graph of the part to rounding; None for what is no closed form."""
+    if not isinstance(part, Set | Function) or not part.exact:
         return None
-    count = len(x)
     x, z = (leaf[:, None] if leaf.ndim == 1 else leaf for leaf in (x, z))
-    if isinstance(part, Set):
-        inside, fenchel = part.contains(x), part.support(z)
-    else:
-        value = part(x)
-        inside, fenchel = value < np.inf, value + part.conjugate(z)
-    inner = np.sum((x * z).reshape(count, -1), axis=1)
-    total = np.sum(np.reshape(fenchel, (count, -1)), axis=1) - inner
-    return np.stack([np.all(np.reshape(inside, (count, -1)), axis=1), total])
+    every = tuple(range(1, x.ndim))
+    size, length = (1 + np.sqrt(np.sum(leaf**2, axis=every)) for leaf in (x, z))
+    step = (size / length).reshape(-1, *(1,) * (x.ndim - 1))
+    v = x + step * z
+    near = part.project(v) if isinstance(part, Set) else part.prox(v, step[(..., *(0,) * part.rank)])
+    return np.sqrt(np.sum((np.asarray(near) - x) ** 2, axis=every)) <= ROUNDING * size

@@ -10,21 +10,21 @@ output that changes by at most d with one of the s samples, L = L_Δ, σ² = sup
 Assumes independent samples, R on the domain, and L, μ or the method's constants.
 Proof: h = (B̂ − B)(x′) changes by (R + Lsd)/s with one sample, so McDiarmid. For its mean put k_i = O(x^i, ξ_i) −
 B(x^i) with ξ_i exchanged in x^i: h is the mean of the k_i up to Ld; E‖k_i‖² ≤ σ²; and for i ≠ j, as k_i has mean zero
-in ξ_i, E⟨k_i, k_j⟩ = E⟨k_i − E_j k_i, k_j − E_i k_j⟩ ≤ L²d²/2. ‖x̂_D − x̂_D′‖ ≤ ‖(B̂_D − B̂_D′)(x̂_D′)‖/μ. Source:
-THEORY 3(a).
+in ξ_i, E⟨k_i, k_j⟩ = E⟨k_i − E_j k_i, k_j − E_i k_j⟩ ≤ L²d²/2. ‖x̂_D − x̂_D′‖ ≤ ‖(B̂_D − B̂_D′)(x̂_D′)‖/μ.
+Source: docs/theory.md, section 3, stability.
 """
 
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from epszero._points import length
 from epszero.certificates._base import Finding, Kind, Leaning, cannot, check_independent
 from epszero.certificates.case import Case, lean
 from epszero.certificates.noise import Noise
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.runs import stability
-from epszero.constants import Provenance
+from epszero.certificates.scales import check_size
+from epszero.facts import Constant, Provenance
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,25 +40,37 @@ class VectorStability(Kind):
             cannot("stability bounds are for one data set that all agents see")
         independent = check_independent(case.samples)
         noise, s = Noise(case), len(case.samples[0])
+        check_size("‖O(x, ξ) − O(x, ξ′)‖", noise.R.value)
         R, L, variance = noise.R, noise.slope, noise.variance
-        residual = float(np.linalg.norm(case.empirical))
+        residual = length(case.empirical)
         d, off, why, leanings = 0.0, 0.0, "additive noise", list[Leaning]()
-        if L.value > 0 and case.mu is not None and case.problem.coupling is None:
-            d, off = R.value / (case.mu.value * s), residual / case.mu.value
-            why, leanings = "the exact zero of strongly monotone data", [lean("μ of every O(·, ξ)", case.mu)]
+        mu = case.mu
+        if L.value > 0 and isinstance(mu, Constant) and case.problem.coupling is None:
+            d, off = R.value / (mu.value * s), residual / mu.value
+            why, leanings = "the exact zero of strongly monotone data", [lean("μ of every O(·, ξ)", mu)]
         elif L.value > 0:
             steps = stability(case, noise)
             d, why = steps.difference(s), steps.because
             fixed = Leaning("iterations and steps fixed before the data were seen", Provenance.DECLARED)
-            leanings = [*[lean(n, one) for n, one in (("κ", case.kappa), ("θ", case.theta)) if one is not None], fixed]
+            leanings = [
+                *[lean(n, one) for n, one in (("κ", case.kappa), ("θ", case.theta)) if isinstance(one, Constant)],
+                fixed,
+            ]
         deviation = width(s, delta, R.value, variance.value, L.value, d) + L.value * off
-        terms = {"empirical": residual, "deviation": deviation, "R": R.value, "variance": variance.value,
-                 "L": L.value, "d": d, "samples": float(s)}  # fmt: skip
+        terms = {
+            "empirical": residual,
+            "deviation": deviation,
+            "R": R.value,
+            "variance": variance.value,
+            "L": L.value,
+            "d": d,
+            "samples": float(s),
+        }
         leans_on = (lean("R", R), Leaning.on("L_Δ", L), *leanings, independent)
         return Finding(Residuals.ball(case.empirical, deviation), f"{self.title}, {why}, {s} samples", terms, leans_on)
 
 
 def width(s: int, delta: float, R: float, variance: float, L: float, d: float) -> float:
     """The claim's first three terms."""
-    mean = math.sqrt(variance / s + (L * d) ** 2 / 2) + L * d
-    return mean + (R + L * s * d) * math.sqrt(math.log(1 / delta) / (2 * s))
+    mean = math.hypot(math.sqrt(variance / s), L * d / math.sqrt(2)) + L * d
+    return mean + (R + L * s * d) * math.sqrt(-math.log(delta) / (2 * s))

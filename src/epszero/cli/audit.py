@@ -14,7 +14,10 @@ from epszero.cli.model import split
 from epszero.cli.output import check_places, emit, screen, show, write_all
 from epszero.cli.run import problem_of
 
-Budget = Annotated[float, typer.Option(metavar="S", help="Seconds for verified constants of nonlinear problems.")]
+Budget = Annotated[
+    float,
+    typer.Option(metavar="F", help="Work for verified constants of nonlinear problems; 1 is what certify spends."),
+]
 
 
 def audit(  # noqa: PLR0913  (one per option)
@@ -26,7 +29,7 @@ def audit(  # noqa: PLR0913  (one per option)
     support: options.Support = None,
     drop_missing: options.DropMissing = False,
     draws: options.Draws = None,
-    budget: Budget = 5.0,
+    budget: Budget = 1.0,
     seed: options.Seed = 0,
     as_json: options.Json = False,
     report: options.Report = None,
@@ -42,7 +45,7 @@ def audit(  # noqa: PLR0913  (one per option)
     `epszero audit model.py:game --samples prices.csv --json`
     """
     if not 0 < budget < float("inf"):
-        refuse("--budget", f"must be seconds above 0, but it is {budget:g}", "Pass 5, say")
+        refuse("--budget", f"must be a number above 0, but it is {budget:g}", "Pass 1, or more for tighter constants")
     check_places({"--report": report}, {"MODEL": split(model)[0], "--samples": samples})
     files: dict[Path, str | bytes] = {}
     with problem_of(model, "auditing", as_json=as_json) as problem:

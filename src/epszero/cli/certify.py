@@ -3,7 +3,7 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,11 @@ from epszero.cli.model import split
 from epszero.cli.output import check_places, emit, screen, show, write_all
 from epszero.cli.run import problem_of, solved
 
+if TYPE_CHECKING:
+    from epszero.certificates import Kind
 
-class Kind(StrEnum):
+
+class KindName(StrEnum):
     """Kinds of certificate by name."""
 
     MEAN_DEVIATION = "mean-deviation"
@@ -26,23 +29,29 @@ class Kind(StrEnum):
     ESTIMATED = "estimated-support"
     REPAIRED = "repaired-stability"
     UNIFORM = "uniform-stability"
+    HOEFFDING = "hoeffding"
+    MCDIARMID = "mcdiarmid"
+    ANYTIME_HOEFFDING = "anytime-hoeffding"
 
-    def made(self) -> Any:
+    def made(self) -> "Kind":
         """The object that `ez.certify(using=…)` takes."""
         kinds = ez.certificates
         return {
-            Kind.MEAN_DEVIATION: kinds.MeanDeviation,
-            Kind.HOLD_OUT: kinds.HoldOut,
-            Kind.VECTOR_STABILITY: kinds.VectorStability,
-            Kind.ANYTIME: kinds.Anytime,
-            Kind.ESTIMATED: lambda: kinds.MeanDeviation(support="estimated"),
-            Kind.REPAIRED: kinds.RepairedStability,
-            Kind.UNIFORM: kinds.UniformStability,
+            KindName.MEAN_DEVIATION: kinds.MeanDeviation,
+            KindName.HOLD_OUT: kinds.HoldOut,
+            KindName.VECTOR_STABILITY: kinds.VectorStability,
+            KindName.ANYTIME: kinds.Anytime,
+            KindName.ESTIMATED: lambda: kinds.MeanDeviation(support="estimated"),
+            KindName.REPAIRED: kinds.RepairedStability,
+            KindName.UNIFORM: kinds.UniformStability,
+            KindName.HOEFFDING: lambda: kinds.MeanDeviation(kinds.Hoeffding()),
+            KindName.MCDIARMID: lambda: kinds.MeanDeviation(kinds.McDiarmid()),
+            KindName.ANYTIME_HOEFFDING: lambda: kinds.Anytime(kinds.Hoeffding()),
         }[self]()
 
 
 Using = Annotated[
-    Kind | None,
+    KindName | None,
     typer.Option(help="The kind of certificate; by default the one that suits the problem.", show_default=False),
 ]
 
@@ -100,7 +109,7 @@ def certify(  # noqa: PLR0913  (one per option)
     leave_if_refused(certificate)
 
 
-def leave_if_refused(certificate: Any) -> None:
+def leave_if_refused(certificate: "ez.Certificate") -> None:
     """Exit code 1 with reason and remedy, where nothing can be said."""
     if certificate.verdict == "refused":
         remedy = _remedy(certificate)
@@ -111,15 +120,18 @@ def leave_if_refused(certificate: Any) -> None:
 
 def _remedy(certificate: Any) -> str:
     """What options can do about it."""
-    reason = certificate.reason
-    violated = [leaning.what for leaning in certificate.leans_on if leaning.provenance == "violated"]
-    if "independent" in reason or any("independent" in what for what in violated):
-        return ("Pass --draws N for independent draws of the rows, if the law that is meant is that of a row of the "
-                "file picked at random.")  # fmt: skip
-    if "kept aside" in reason:
+    obstacle, obstacles = certificate.obstacle, ez.certificates.Obstacle
+    if obstacle is obstacles.NOT_INDEPENDENT:
+        return (
+            "Pass --draws N for independent draws of the rows, if the law that is meant is that of a row of the file "
+            "picked at random."
+        )
+    if obstacle is obstacles.NOTHING_KEPT_ASIDE:
         return "Pass --holdout 0.3, say: samples that the run never sees."
     samples = certificate.solution.samples
     if isinstance(samples, ez.Samples) and samples.support is None and certificate.solution.problem.oracle.uncertain:
-        return ("If you know where every possible sample lies, say so: --support=LO,HI; if not, --using "
-                "estimated-support takes the range of the data, and the certificate is heuristic.")  # fmt: skip
+        return (
+            "If you know where every possible sample lies, say so: --support=LO,HI; if not, --using estimated-support "
+            "takes the range of the data, and the certificate is heuristic."
+        )
     return ""

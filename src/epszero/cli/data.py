@@ -1,10 +1,13 @@
 """Samples from a file, as the options say: which columns, which support, which draws."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import epszero as ez
 from epszero.cli.endings import refuse
+
+if TYPE_CHECKING:
+    from epszero.problems import Problem
 
 PARQUET = (".parquet", ".pq", ".parq")
 
@@ -19,7 +22,7 @@ class Data(NamedTuple):
     draws: int | None
     seed: int
 
-    def read(self, problem: Any) -> ez.Samples | None:
+    def read(self, problem: "Problem") -> "ez.Samples | None":
         """The samples that the problem needs; None where nothing in it is uncertain."""
         if not problem.oracle.uncertain:
             self._refuse_needless()
@@ -41,21 +44,28 @@ class Data(NamedTuple):
         return names
 
     def _refuse_needless(self) -> None:
-        for option, value in (("--samples", self.samples), ("--columns", self.columns), ("--support", self.support),
-                              ("--draws", self.draws)):  # fmt: skip
+        for option, value in (
+            ("--samples", self.samples),
+            ("--columns", self.columns),
+            ("--support", self.support),
+            ("--draws", self.draws),
+        ):
             if value is not None:
                 refuse(option, "is given, but nothing in the problem depends on samples", "Leave it out")
 
 
-def box(text: str, dim: int | None = None) -> Any:
+def box(text: str, dim: int | None = None) -> "ez.sets.Box":
     """`LO,HI` for all columns, or one `LO:HI` per column, as a box."""
     each = ":" in text
     pairs = [part.split(":") for part in text.split(",")] if each else [text.split(",")]
     try:
         bounds = [(float(low), float(high)) for low, high in pairs]
     except ValueError:
-        refuse("--support", f"{text!r} is not two numbers LO,HI, nor one LO:HI per column",
-               "Write --support=-0.5,4 or --support=0:1,-2:2")  # fmt: skip
+        refuse(
+            "--support",
+            f"{text!r} is not two numbers LO,HI, nor one LO:HI per column",
+            "Write --support=-0.5,4 or --support=0:1,-2:2",
+        )
     for low, high in bounds:
         if not low <= high:
             refuse("--support", f"nothing lies between {low:g} and {high:g}", "Write the smaller number first")

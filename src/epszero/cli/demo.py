@@ -1,16 +1,18 @@
 """`epszero demo`: twenty electric vehicles, 3000 days of real prices, solved and certified."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.table import Table
 
 import epszero as ez
 from epszero.cli.certify import leave_if_refused
-from epszero.cli.output import check_folder, screen, show, working, write_all
-from epszero.report import FORMS, drawn
+from epszero.cli.output import check_folder, drawings, screen, show, table, working, write_all
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.table import Table
 
 VEHICLES, DAYS, FLEET_SEED, DRAW_SEED = 20, 3000, 0, 1
 
@@ -38,11 +40,12 @@ def demo(ctx: typer.Context, out: Out = Path()) -> None:
         equilibrium = solution.check_equilibrium()
         certificate = ez.certify(solution)
         record = certificate.to_json()
-        page = ez.report(certificate, solution, audit, title=f"{VEHICLES} electric vehicles", seed=DRAW_SEED,
-                         command=ctx.obj)  # fmt: skip
+        page = ez.report(
+            certificate, solution, audit, title=f"{VEHICLES} electric vehicles", seed=DRAW_SEED, command=ctx.obj
+        )
         picture = game.plot(solution)
         files: dict[Path, str | bytes] = {out / "report.html": page.html, out / "certificate.json": record}
-        files |= {out / f"charging.{form}": drawn(picture, form) for form in FORMS}
+        files |= {out / f"charging.{form}": drawing for form, drawing in drawings(picture).items()}
         verified = ez.verify(record, game, prices)
     write_all(files)
     console = screen()
@@ -62,19 +65,18 @@ def demo(ctx: typer.Context, out: Out = Path()) -> None:
     leave_if_refused(certificate)
 
 
-def hours_table(prices: Any, x: Any, hours: Any, title: str) -> Table:
+def hours_table(prices: "ez.Samples", x: "NDArray[Any]", hours: Iterable[int], title: str) -> "Table":
     """Mean price and average demand of each hour."""
     mean, demand = prices.values.mean(axis=0), x.mean(axis=0)
     unit = 30 / max(float(demand.max()), 1e-12)
-    table = Table("hour", "mean price", "average demand", "", title=title, title_justify="left")
+    shown = table("hour", "mean price", "average demand", "", title=title)
     for hour, price, energy in zip(hours, mean, demand, strict=True):
-        table.add_row(f"{hour:2d}:00", f"{price:.4f} €/kWh", f"{energy:5.2f} kWh", "█" * round(unit * float(energy)))
-    return table
+        shown.add_row(f"{hour:2d}:00", f"{price:.4f} €/kWh", f"{energy:5.2f} kWh", "█" * round(unit * float(energy)))
+    return shown
 
 
-def saving(x: Any, prices: Any) -> str:
+def saving(x: "NDArray[Any]", prices: "ez.Samples") -> str:
     """What the energy costs, and what the same energy would cost if it were charged evenly."""
     mean = prices.values.mean(axis=0)
-    even = np.outer(x.sum(axis=1), np.full(len(mean), 1 / len(mean)))
-    return (f"Energy costs {np.mean(x @ mean):.3f} € per vehicle and day; charging evenly it would be "
-            f"{np.mean(even @ mean):.3f} €.")  # fmt: skip
+    paid, even = (x @ mean).mean(), x.sum(axis=1).mean() * mean.mean()
+    return f"Energy costs {paid:.3f} € per vehicle and day; charging evenly it would be {even:.3f} €."

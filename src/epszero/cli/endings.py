@@ -4,23 +4,49 @@ import re
 import shlex
 import sys
 import traceback
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 import epszero as ez
+from epszero.cli import INTERRUPTED
 
-REFUSED, BAD_INPUT, BUG, INTERRUPTED = 1, 2, 3, 130
+REFUSED, BAD_INPUT, BUG = 1, 2, 3
 EXIT_CODES = (
     "**Exit codes**: 0 fine; 1 certificate refused, or the run did not converge; 2 bad input; "
-    "3 a fault of epszero itself; 130 interrupted."
+    "3 a fault of epszero itself; 130 interrupted; 141 the pipe was closed."
 )
 
-# Arguments of the library that have another name, or none, on the command line.
-OPTIONS = {"path": "samples", "n": "draws", "values": "samples"}
-KNOWN = ("samples", "columns", "support", "delta", "holdout", "iterations", "tol", "step", "draws", "seed", "target",
-         "size", "of", "fleet", "prices", "hours", "capacity", "start", "end", "trials", "out")  # fmt: skip
+# Arguments of the library as options; what is not here is no option, and keeps its name.
+OPTIONS = {
+    "path": "--samples",
+    "values": "--samples",
+    "n": "--draws",
+    "samples": "--samples",
+    "columns": "--columns",
+    "support": "--support",
+    "delta": "--delta",
+    "holdout": "--holdout",
+    "iterations": "--iterations",
+    "tol": "--tol",
+    "step": "--step",
+    "draws": "--draws",
+    "seed": "--seed",
+    "target": "--target",
+    "size": "--size",
+    "of": "--of",
+    "fleet": "--fleet",
+    "prices": "--prices",
+    "hours": "--hours",
+    "capacity": "--capacity",
+    "start": "--start",
+    "end": "--end",
+    "trials": "--trials",
+    "out": "--out",
+}
+KEYWORD = re.compile(r"""\b([a-z_]+)=(?:"([^"]*)"|('[^']*')|\[([^\]]*)\])""")  # name="a", name='a', name=['a', 'b']
 
 
 class ModelError(Exception):
@@ -39,7 +65,7 @@ class Door(TyperGroup):
         """Run the command; an error becomes a sentence and an exit code."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, BrokenPipeError):
+        except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
             tell("Interrupted.")
@@ -55,7 +81,7 @@ def tell(sentence: str) -> None:
 
 def refuse(argument: str, rule: str, remedy: str) -> NoReturn:
     """Raise `ez.InputError` with one sentence and its remedy."""
-    raise ez.InputError(f"{argument}: {rule}. {remedy}.")
+    raise ez.InputError.about(argument, rule, remedy)
 
 
 def _told(error: Exception) -> int:
@@ -63,17 +89,17 @@ def _told(error: Exception) -> int:
     code = BAD_INPUT
     if isinstance(error, ModelError):
         tell(str(error))
-    elif isinstance(error, ez.InputError):
-        tell(as_options(str(error)))
-    elif isinstance(error, ez.SolveError):
-        tell(str(error))
-        code = REFUSED
     elif isinstance(error, OSError):
         tell(f"{error.filename or 'a file'}: {error.strerror or error}.")
     elif isinstance(error, MemoryError):
         tell("There is not enough memory for that. Pass less data, or fewer --draws.")
     elif hasattr(error, "format_message"):  # a usage error of Typer's
         tell(f"{error.format_message()} See --help.")  # pyright: ignore[reportAttributeAccessIssue]
+    elif isinstance(error, ez.InputError):
+        tell(as_options(error))
+    elif isinstance(error, ez.SolveError):
+        tell(str(error))
+        code = REFUSED
     else:
         traceback.print_exception(error, file=sys.stderr)
         tell("This is a fault of epszero: please report it with the lines above.")
@@ -81,15 +107,27 @@ def _told(error: Exception) -> int:
     return code
 
 
-def as_options(sentence: str) -> str:
-    """A sentence of the library in the words of the command line: `path: …` is about --samples, and so on."""
-    head, colon, rest = sentence.partition(": ")
-    names = [OPTIONS.get(name, name) for name in re.split(r", |\[", head, maxsplit=1)[:1]] if colon else []
-    if names and names[0] in KNOWN and re.fullmatch(r"[a-z_]+(\[.*\])?", head):
-        sentence = f"--{names[0]}: {rest}"
-    sentence = sentence.replace('pass missing="drop"', "pass --drop-missing")
-    return re.sub(r"columns=\[([^\]]*)\]", lambda found: f"--columns {_listed(found[1])}", sentence)
+def as_options(error: "ez.InputError", options: Mapping[str, str] = OPTIONS) -> str:
+    """An error of the library in the words of the command line: `path` is --samples, and so on."""
+    if error.argument is None or error.rule is None or error.remedy is None:
+        return str(error)
+    option = options.get(named(error), error.argument)
+    return str(ez.InputError.about(option, error.rule, spelt(error.remedy, options)))
 
 
-def _listed(names: str) -> str:
-    return ",".join(name.strip(" '\"") for name in names.split(","))
+def named(error: "ez.InputError") -> str:
+    """The argument that is at fault, without the index of an entry."""
+    return (error.argument or "").partition("[")[0]
+
+
+def spelt(remedy: str, options: Mapping[str, str]) -> str:
+    """A remedy with keywords of Python as options: columns=['a', 'b'] is --columns a,b."""
+
+    def option(found: re.Match[str]) -> str:
+        name, bare, quoted, listed = found.groups()
+        if name not in options:
+            return found[0]
+        value = quoted or (bare if listed is None else ",".join(one.strip(" '\"") for one in listed.split(",")))
+        return f"{options[name]} {value}"
+
+    return KEYWORD.sub(option, remedy.replace('missing="drop"', "--drop-missing"))

@@ -5,9 +5,8 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
-import numpy as np
 import typer
 
 import epszero as ez
@@ -15,27 +14,51 @@ from epszero.cli import options
 from epszero.cli.certify import leave_if_refused
 from epszero.cli.data import check_delta
 from epszero.cli.demo import hours_table, saving
-from epszero.cli.endings import refuse, tell
-from epszero.cli.fleet import FleetFile, read_fleet, refuse_unreachable
+from epszero.cli.endings import named, refuse, spelt, tell
 from epszero.cli.output import check_places, emit, screen, show, working, write_all
 from epszero.cli.run import solved
 
-OPTIONS = {"hours": "--hours", "start": "--start", "end": "--end", "support": "--limits", "file_unit": "--unit",
-           "zone": "--zone", "area": "--zone", "country": "--zone", "time_zone": "--time-zone"}  # fmt: skip
-BY_SET = "pass support=None, or a set that holds every price that can occur"
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from epszero.cli.fleet import FleetFile
+
+OPTIONS = {
+    "hours": "--hours",
+    "start": "--start",
+    "end": "--end",
+    "support": "--limits",
+    "file_unit": "--unit",
+    "zone": "--zone",
+    "area": "--zone",
+    "country": "--zone",
+    "time_zone": "--time-zone",
+}
+REMEDIES = {  # where that of the library speaks of sets
+    "support": "Check the unit; else pass --limits=LO,HI that hold every price that can occur",
+    "values": "Widen --limits to all that can happen, or mend the data",
+}
 CAP = 2.5  # kWh an hour, where a fleet does not say: the paper's
 
 PricesFile = Annotated[
     Path,
-    typer.Option("--prices", metavar="FILE", help="CSV with hourly prices: ENTSO-E or Ember exports, or your own.",
-                 show_default=False),
-]  # fmt: skip
+    typer.Option(
+        "--prices",
+        metavar="FILE",
+        help="CSV with hourly prices: ENTSO-E or Ember exports, or your own.",
+        show_default=False,
+    ),
+]
 FleetOption = Annotated[
     Path,
-    typer.Option("--fleet", metavar="FILE", show_default=False,
-                 help="CSV with a row per vehicle: need (kWh), and if you like cap (kWh an hour), wear (€/kWh²), "
-                 "fee (€/kWh) and id or name. What it lacks is the paper's: cap 2.5, the others drawn with --seed."),
-]  # fmt: skip
+    typer.Option(
+        "--fleet",
+        metavar="FILE",
+        show_default=False,
+        help="CSV with a row per vehicle: need (kWh), and if you like cap (kWh an hour), wear (€/kWh²), "
+        "fee (€/kWh) and id or name. What it lacks is the paper's: cap 2.5, the others drawn with --seed.",
+    ),
+]
 Hours = Annotated[str, typer.Option(metavar="A-B", help="Hours of the day, 0-13 say, or 0-5,22,23.")]
 First = Annotated[
     str | None,
@@ -46,36 +69,55 @@ Last = Annotated[
 ]
 Zone = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Area or country, where the file has several.", rich_help_panel=options.DATA,
-                 show_default=False),
-]  # fmt: skip
+    typer.Option(
+        metavar="NAME",
+        help="Area or country, where the file has several.",
+        rich_help_panel=options.DATA,
+        show_default=False,
+    ),
+]
 Unit = Annotated[
     str | None,
-    typer.Option(metavar="UNIT", rich_help_panel=options.DATA, show_default=False,
-                 help="Of a file with a row per day: EUR/MWh unless told, EUR/kWh or ct/kWh."),
-]  # fmt: skip
+    typer.Option(
+        metavar="UNIT",
+        rich_help_panel=options.DATA,
+        show_default=False,
+        help="Of a file with a row per day: EUR/MWh unless told, EUR/kWh or ct/kWh.",
+    ),
+]
 TimeZone = Annotated[
     str, typer.Option(metavar="NAME", help="Whose clock days and hours follow.", rich_help_panel=options.DATA)
 ]
 Limits = Annotated[
     str | None,
-    typer.Option(metavar="LO,HI", rich_help_panel=options.DATA, show_default=False,
-                 help="Where every possible price lies, in EUR/MWh; unless told the limits of the market, -500,4000."),
-]  # fmt: skip
+    typer.Option(
+        metavar="LO,HI",
+        rich_help_panel=options.DATA,
+        show_default=False,
+        help="Where every possible price lies, in EUR/MWh; unless told the limits of the market, -500,4000.",
+    ),
+]
 Capacity = Annotated[
     float | None,
     typer.Option(metavar="KWH", help="What all vehicles together may draw in an hour.", show_default=False),
 ]
 Reference = Annotated[
     float | None,
-    typer.Option(metavar="KWH", show_default=False, min=0.0,
-                 help="What the average vehicle should draw in an hour; unless told their mean need, spread evenly."),
-]  # fmt: skip
+    typer.Option(
+        metavar="KWH",
+        show_default=False,
+        min=0.0,
+        help="What the average vehicle should draw in an hour; unless told their mean need, spread evenly.",
+    ),
+]
 Weight = Annotated[
     float,
-    typer.Option(metavar="W", min=0.0,
-                 help="What leaving that costs everyone: W times the squared difference, summed over the hours, in €."),
-]  # fmt: skip
+    typer.Option(
+        metavar="W",
+        min=0.0,
+        help="What leaving that costs everyone: W times the squared difference, summed over the hours, in €.",
+    ),
+]
 Out = Annotated[
     Path, typer.Option(metavar="FILE.csv", help="A row per vehicle, a column per hour.", rich_help_panel=options.OUTPUT)
 ]
@@ -118,6 +160,8 @@ def ev(  # noqa: PLR0913  (one per option)
 
     `epszero ev --prices prices.csv --fleet fleet.csv --hours 0-6 --capacity 40 --report report.html`
     """
+    from epszero.cli.fleet import read_fleet, refuse_unreachable  # noqa: PLC0415  (loads Polars)
+
     check_delta(delta)
     chosen, support = _hours(hours), _limits(limits)
     if capacity is not None and not 0 <= capacity < float("inf"):
@@ -126,29 +170,43 @@ def ev(  # noqa: PLR0913  (one per option)
     files: dict[Path, str | bytes] = {}
     with working("solving and certifying", as_json=as_json):
         cars = read_fleet(fleet)
-        refuse_unreachable(cars, cars.columns.get("cap", np.full(len(cars.vehicles), CAP)), len(chosen))
-        days = _read(prices, zone=zone, file_unit=unit, hours=chosen, start=start, end=end, support=support,
-                     time_zone=time_zone)  # fmt: skip
+        refuse_unreachable(cars, CAP, len(chosen))
+        days = _read(
+            prices, zone=zone, file_unit=unit, hours=chosen, start=start, end=end, support=support, time_zone=time_zone
+        )
         samples = days.samples if draws is None else days.samples.take(draws, seed=seed)
-        even = float(np.mean(cars.columns["need"])) / len(chosen) if reference is None else reference
-        game = ez.models.ev_charging(fleet=cars.columns, cap=CAP, hours=len(chosen), seed=seed, capacity=capacity,
-                                     reference=even, weight=weight)  # fmt: skip
-        solution = solved(game, samples, holdout=None, iterations=None, tol=None, step=None)
+        even = float(cars.columns["need"].mean()) / len(chosen) if reference is None else reference
+        game = ez.models.ev_charging(
+            fleet=cars.columns, cap=CAP, hours=len(chosen), seed=seed, capacity=capacity, reference=even, weight=weight
+        )
+        solution = solved(game, samples)
         equilibrium = None if as_json else solution.check_equilibrium()
         certificate = ez.certify(solution, delta)
         files[out] = schedules(cars, solution.x, chosen)
         if report is not None:
-            page = ez.report(certificate, solution, ez.audit(game, samples, seed=seed), seed=seed, command=ctx.obj,
-                             title=f"{len(cars.vehicles)} electric vehicles")  # fmt: skip
+            page = ez.report(
+                certificate,
+                solution,
+                ez.audit(game, samples, seed=seed),
+                seed=seed,
+                command=ctx.obj,
+                title=f"{len(cars.vehicles)} electric vehicles",
+            )
             files[report] = page.html
     write_all(files)
     if as_json:
-        emit({
-            "vehicles": cars.vehicles, "hours": list(chosen), "schedules": solution.x.tolist(),
-            "multipliers": None if solution.multipliers is None else solution.multipliers.tolist(),
-            "prices": str(days), "seed": seed, "written": [str(path) for path in files],
-            "certificate": json.loads(certificate.to_json()),
-        })  # fmt: skip
+        emit(
+            {
+                "vehicles": cars.vehicles,
+                "hours": list(chosen),
+                "schedules": solution.x.tolist(),
+                "multipliers": None if solution.multipliers is None else solution.multipliers.tolist(),
+                "prices": str(days),
+                "seed": seed,
+                "written": [str(path) for path in files],
+                "certificate": json.loads(certificate.to_json()),
+            }
+        )
     else:
         console = screen()
         show(console, days)
@@ -157,20 +215,25 @@ def ev(  # noqa: PLR0913  (one per option)
         show(console, f"Checked by an independent solver: {equilibrium}.")
         if weight > 0:
             why = ", an even load for their needs" if reference is None else ""
-            show(console, f"Average demand is drawn towards {even:.4g} kWh an hour{why}, with weight {weight:g} "
-                 "(--reference, --weight).")  # fmt: skip
+            show(
+                console,
+                f"Average demand is drawn towards {even:.4g} kWh an hour{why}, with weight {weight:g} "
+                "(--reference, --weight).",
+            )
         for note in _drawn(cars, seed):
             show(console, note)
         show(console, certificate)
         for path in files:
             show(console, f"Written: {path}")
     if draws is None and days.days and certificate.verdict != "refused":
-        tell("The certificate takes the days for independent: their order does not contradict it, but days in a row "
-             "seldom are. With --draws N it speaks of a day of the file picked at random.")  # fmt: skip
+        tell(
+            "The certificate takes the days for independent: their order does not contradict it, but days in a row "
+            "seldom are. With --draws N it speaks of a day of the file picked at random."
+        )
     leave_if_refused(certificate)
 
 
-def schedules(cars: FleetFile, x: Any, hours: tuple[int, ...]) -> str:
+def schedules(cars: "FleetFile", x: "NDArray[Any]", hours: tuple[int, ...]) -> str:
     """CSV: a row per vehicle, a column per hour, kWh."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -180,19 +243,20 @@ def schedules(cars: FleetFile, x: Any, hours: tuple[int, ...]) -> str:
     return text.getvalue()
 
 
-def _read(path: Path, **asked: Any) -> Any:
+def _read(
+    path: Path, zone: str | None, file_unit: str | None, **asked: "Unpack[ez.datasets.Options]"
+) -> "ez.datasets.Prices":
     try:
-        return ez.datasets.read_prices(path, **asked)
+        return ez.datasets.read_prices(path, zone, file_unit, **asked)
     except ez.InputError as error:
-        head, _, rest = str(error).partition(": ")
-        rest = rest.replace(BY_SET, "pass --limits=LO,HI that hold every price that can occur")
-        rest = re.sub(r"file_unit=\"([^\"]*)\"", r"--unit \1", rest)
-        rest = rest.replace("Widen the support", "Widen --limits")
-        rest = re.sub(r"\b(?:area|country|zone)=('[^']*')", r"--zone \1", rest)
-        raise ez.InputError(f"{OPTIONS.get(head, '--prices')}: {rest}") from error
+        if error.rule is None or error.remedy is None:
+            raise
+        name = named(error)
+        remedy = REMEDIES.get(name, spelt(error.remedy, OPTIONS))
+        raise ez.InputError.about(OPTIONS.get(name, "--prices"), error.rule, remedy) from error
 
 
-def _drawn(cars: FleetFile, seed: int) -> list[str]:
+def _drawn(cars: "FleetFile", seed: int) -> list[str]:
     """What was not in the file."""
     lacking = [name for name in ("wear", "fee") if name not in cars.columns]
     notes = [f"The fleet says nothing of {' and '.join(lacking)}: drawn as in the paper, with seed {seed}."]
@@ -210,7 +274,7 @@ def _hours(text: str) -> tuple[int, ...]:
     return tuple(chosen)
 
 
-def _limits(text: str | None) -> Any:
+def _limits(text: str | None) -> "Literal['market'] | ez.sets.Box":
     """Every possible price, as the reader wants it."""
     if text is None:
         return "market"

@@ -1,10 +1,11 @@
 """A fleet file: one row per vehicle, refused by line where a vehicle cannot be."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 import epszero as ez
 from epszero.cli.endings import refuse
@@ -17,7 +18,7 @@ NONNEGATIVE = ("wear", "need", "cap")
 class FleetFile(NamedTuple):
     """What was read."""
 
-    columns: dict[str, Any]  # of numbers, by name
+    columns: dict[str, NDArray[np.float64]]  # of numbers, by name
     label: str  # the name of the column that tells vehicles apart
     vehicles: list[str]  # its entries; numbers from 1 where the file has none
     lines: list[int] | None  # of the file, one per vehicle, where rows and lines match
@@ -47,8 +48,7 @@ def read_fleet(path: Path) -> FleetFile:
     try:
         values = ez.Samples.from_csv(path, columns=names).values
     except ez.InputError as error:
-        finding = str(error).replace("path: ", "--fleet: ", 1).split(". ")[0]
-        raise ez.InputError(f"{finding}. Write a number there.") from error
+        raise ez.InputError.about("--fleet", error.rule or str(error), "Write a number there") from error
     label = labels[0] if labels else "vehicle"
     vehicles = (text[label] if labels else pl.Series(range(1, text.height + 1))).cast(pl.String).fill_null("").to_list()
     matching = len(path.read_bytes().splitlines()) == text.height + 1
@@ -61,8 +61,11 @@ def read_fleet(path: Path) -> FleetFile:
 def _refuse_columns(path: Path, columns: list[str]) -> None:
     for name in columns:
         if name not in (*NUMBERS, *LABELS):
-            refuse("--fleet", f"{str(path)!r} has a column {name!r}, which vehicles do not have",
-                   f"Its columns are {', '.join(NUMBERS)}, and one of {', '.join(LABELS)}")  # fmt: skip
+            refuse(
+                "--fleet",
+                f"{str(path)!r} has a column {name!r}, which vehicles do not have",
+                f"Its columns are {', '.join(NUMBERS)}, and one of {', '.join(LABELS)}",
+            )
     if "need" not in columns:
         refuse("--fleet", f"{str(path)!r} has no column 'need'", "Say in it how many kWh each vehicle must charge")
     if sum(name in LABELS for name in columns) > 1:
@@ -74,15 +77,20 @@ def _refuse_negative(fleet: FleetFile) -> None:
         below = np.flatnonzero(fleet.columns[name] < 0) if name in fleet.columns else []
         if len(below):
             i = int(below[0])
-            refuse("--fleet", f"{fleet.who(i)} has {name} = {fleet.columns[name][i]:g}, which is negative",
-                   "Correct it")  # fmt: skip
+            refuse(
+                "--fleet", f"{fleet.who(i)} has {name} = {fleet.columns[name][i]:g}, which is negative", "Correct it"
+            )
 
 
-def refuse_unreachable(fleet: FleetFile, caps: Any, hours: int) -> None:
-    """Refuse a vehicle that cannot charge what it needs, with what it lacks."""
+def refuse_unreachable(fleet: FleetFile, cap: float, hours: int) -> None:
+    """Refuse a vehicle that cannot charge what it needs, with what it lacks; `cap`: where the fleet does not say."""
     need = fleet.columns["need"]
+    caps = fleet.columns.get("cap", np.full(len(need), cap))
     short = np.flatnonzero(need > hours * caps * (1 + 1e-12))
     if len(short):
         i = int(short[0])
-        refuse("--fleet", f"{fleet.who(i)} needs {need[i]:g} kWh, but {hours} hours at {caps[i]:g} kWh give "
-               f"{hours * caps[i]:g}", "Lower its need, or raise its cap or the hours")  # fmt: skip
+        refuse(
+            "--fleet",
+            f"{fleet.who(i)} needs {need[i]:g} kWh, but {hours} hours at {caps[i]:g} kWh give {hours * caps[i]:g}",
+            "Lower its need, or raise its cap or the hours",
+        )

@@ -7,14 +7,17 @@ import inspect
 import linecache
 import sys
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import epszero as ez
 from epszero.cli.endings import ModelError, refuse
+
+if TYPE_CHECKING:
+    from epszero.problems import Problem
 
 FORM = "Pass a Python file and a name in it, as in model.py:game"
 PROBLEMS = "ez.Game, ez.AggregativeGame, ez.VariationalInequality, ez.Minimization or ez.Inclusion"
@@ -33,6 +36,8 @@ def split(model: str) -> tuple[Path, str]:
     if not (colon and file and name.isidentifier()):
         refuse("MODEL", f"{model!r} is not of the form MODEL.py:NAME", FORM)
     path = Path(file)
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path.absolute())):  # on which JAX stumbles
+        refuse("MODEL", f"the name {file!r} has letters that the system does not know", "Rename the file or its folder")
     if path.is_dir():
         refuse("MODEL", f"{file!r} is a folder", FORM)
     if not path.is_file():
@@ -41,7 +46,7 @@ def split(model: str) -> tuple[Path, str]:
 
 
 @contextlib.contextmanager
-def loaded(model: str) -> Generator[Any]:
+def loaded(model: str) -> "Generator[Problem]":
     """The problem, for as long as the body runs: meanwhile the file can import its neighbours.
 
     Whatever goes wrong in the user's lines, now or when they are called in the body, is a `ModelError`.
@@ -49,12 +54,23 @@ def loaded(model: str) -> Generator[Any]:
     path, name = split(model)
     with _imports_from(path.resolve().parent):
         try:
-            yield _problem(_module(path), path, name)
+            with _without_exit():
+                yield _problem(_module(path), path, name)
         except Exception as error:
             where = _place(error, path)
             if where is None:
                 raise
             raise ModelError(_told(*where, path)) from error
+
+
+@contextlib.contextmanager
+def _without_exit() -> Generator[None]:
+    """`sys.exit` in the user's lines, on loading or in a cost, is an error: it would look like our own end."""
+    try:
+        yield
+    except SystemExit as stop:
+        sentence = f"the file ends the program, with exit code {stop.code}"
+        raise EndedError(sentence).with_traceback(stop.__traceback__) from None
 
 
 @contextlib.contextmanager
@@ -79,16 +95,11 @@ def _module(path: Path) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    try:
-        loader.exec_module(module)
-    except SystemExit as stop:
-        raise EndedError(f"the file ends the program, with exit code {stop.code}").with_traceback(
-            stop.__traceback__
-        ) from None
+    loader.exec_module(module)
     return module
 
 
-def _problem(module: ModuleType, path: Path, name: str) -> Any:
+def _problem(module: ModuleType, path: Path, name: str) -> "Problem":
     if not hasattr(module, name):
         known = [other for other, value in vars(module).items() if _is_problem(value)]
         others = [other for other, value in vars(module).items() if inspect.isfunction(value)]
@@ -103,22 +114,28 @@ def _problem(module: ModuleType, path: Path, name: str) -> Any:
             refuse("MODEL", f"{name!r} needs arguments ({', '.join(needed)})", "Give them defaults")
         found = found()
     if not _is_problem(found):
-        refuse("MODEL", f"{name!r} of {str(path)!r} is a {type(found).__name__}, not a problem",
-               f"It must be {PROBLEMS}, or return one")  # fmt: skip
+        refuse(
+            "MODEL",
+            f"{name!r} of {str(path)!r} is a {type(found).__name__}, not a problem",
+            f"It must be {PROBLEMS}, or return one",
+        )
     return found
 
 
-def _is_problem(value: Any) -> bool:
+def _is_problem(value: object) -> "TypeGuard[Problem]":
     return isinstance(value, ez.Game | ez.AggregativeGame | ez.VariationalInequality | ez.Minimization | ez.Inclusion)
 
 
-def _required(function: Any) -> list[str]:
+def _required(function: Callable[..., Any]) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # built in, without a signature
         return []
-    return [one.name for one in parameters
-            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]  # fmt: skip
+    return [
+        one.name
+        for one in parameters
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
 
 
 # -- where it went wrong -----------------------------------------------------------------------------------------------

@@ -20,45 +20,57 @@ Model = Annotated[
 SamplesFile = Annotated[
     Path | None,
     typer.Option(
-        "--samples", metavar="FILE", help="CSV or Parquet file, one row per sample.", rich_help_panel=DATA,
+        "--samples",
+        metavar="FILE",
+        help="CSV or Parquet file, one row per sample.",
+        rich_help_panel=DATA,
         show_default=False,
     ),
-]  # fmt: skip
+]
 Columns = Annotated[
     str | None,
     typer.Option(
-        metavar="A,B,…", help="Which columns of it, in this order; all unless told.", rich_help_panel=DATA,
+        metavar="A,B,…",
+        help="Which columns of it, in this order; all unless told.",
+        rich_help_panel=DATA,
         show_default=False,
     ),
-]  # fmt: skip
+]
 Support = Annotated[
     str | None,
     typer.Option(
-        metavar="LO,HI", rich_help_panel=DATA, show_default=False,
+        metavar="LO,HI",
+        rich_help_panel=DATA,
+        show_default=False,
         help="Where every possible sample lies, known and not read off the data: two numbers for all columns "
         "(--support=-0.5,4), or one LO:HI per column (--support=0:1,-2:2).",
     ),
-]  # fmt: skip
+]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values.", rich_help_panel=DATA)
 ]
 Draws = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, rich_help_panel=DATA, show_default=False,
+        metavar="N",
+        min=1,
+        rich_help_panel=DATA,
+        show_default=False,
         help="Use N independent draws, with replacement, of the rows, for data whose order is dependent: "
         "the law is then that of a row of the file picked at random.",
     ),
-]  # fmt: skip
+]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of all that is drawn at random.")]
 Delta = Annotated[float, typer.Option(metavar="P", help="Probability of failure: 0.05 for 95 % confidence.")]
 Holdout = Annotated[
     float | None,
     typer.Option(
-        metavar="SHARE", help="Share of the samples that the run never sees, 0.3 say.", rich_help_panel=DATA,
+        metavar="SHARE",
+        help="Share of the samples that the run never sees, 0.3 say.",
+        rich_help_panel=DATA,
         show_default=False,
     ),
-]  # fmt: skip
+]
 Iterations = Annotated[
     int | None,
     typer.Option(metavar="K", min=0, help="Exactly so many, instead of a tolerance.", show_default=False),
@@ -76,7 +88,9 @@ Json = Annotated[
 Report = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Write a page (HTML, in one file) to this place.", rich_help_panel=OUTPUT,
+        metavar="FILE",
+        help="Write a page (HTML, in one file) to this place.",
+        rich_help_panel=OUTPUT,
         show_default=False,
     ),
-]  # fmt: skip
+]

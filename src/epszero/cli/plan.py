@@ -14,6 +14,13 @@ from epszero.cli.model import split
 from epszero.cli.output import check_places, emit, screen, show, write_all
 from epszero.cli.run import problem_of
 
+OPTIONS = {  # of `epszero certify --using`
+    "MeanDeviation(Hoeffding())": "hoeffding",
+    "MeanDeviation(McDiarmid())": "mcdiarmid",
+    "Anytime(Hoeffding())": "anytime-hoeffding",
+    "VectorStability()": "vector-stability",
+}
+
 
 class Measure(StrEnum):
     """What a target speaks of."""
@@ -32,10 +39,13 @@ Of = Annotated[Measure, typer.Option(help="What the bound is of.")]
 Dim = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, rich_help_panel=options.DATA, show_default=False,
+        metavar="N",
+        min=1,
+        rich_help_panel=options.DATA,
+        show_default=False,
         help="Numbers in a sample, where there is no file yet but a --support.",
     ),
-]  # fmt: skip
+]
 
 
 def plan(  # noqa: PLR0913  (one per option)
@@ -84,13 +94,15 @@ def plan(  # noqa: PLR0913  (one per option)
         if report is not None:
             files[report] = ez.report(made, title=model, seed=seed, command=ctx.obj).html
     write_all(files)
-    sure = [row for row in made.rows if row.answer is not None and "heuristic" not in row.note]
+    sure = made.promised
     if as_json:
-        rows = [{"kind": row.kind, "answer": row.answer, "note": row.note} for row in made.rows]
-        emit({"question": made.question, "best": rows[made.rows.index(sure[0])] if sure else None, "rows": rows})
+        rows = [_told(row) for row in made.rows]
+        emit({"question": made.question, "best": _told(sure[0]) if sure else None, "rows": rows})
     else:
         console = screen()
         show(console, made)
+        if sure:
+            show(console, _promise(made))
         for path in files:
             show(console, f"Written: {path}")
     if not sure:
@@ -98,7 +110,20 @@ def plan(  # noqa: PLR0913  (one per option)
         raise typer.Exit(REFUSED)
 
 
-def _known_range(support: str, dim: int | None) -> Any:
+def _told(row: Any) -> dict[str, object]:
+    """A row for scripts: `using` is what keeps the promise; null for the default certificate, which makes none."""
+    told = {"kind": row.kind, "answer": row.answer, "promised": row.promised}
+    return {**told, "using": row.written, "note": row.note}
+
+
+def _promise(made: "ez.certificates.Plan") -> str:
+    """Who keeps it."""
+    written = made.best.written or ""
+    option = f"--using {OPTIONS[written]}, or " if written in OPTIONS else ""
+    return f"The promise is kept by {option}ez.certify(…, using={written}), not by the default certificate."
+
+
+def _known_range(support: str, dim: int | None) -> "ez.sets.Box":
     if dim is None and ":" not in support:
         refuse("--dim", "is needed: without --samples nothing says how many numbers a sample has", "Pass --dim 14, say")
     return box(support, dim)

@@ -4,29 +4,34 @@ import contextlib
 import difflib
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
 
 import epszero as ez
 from epszero.cli import options
 from epszero.cli.endings import refuse
-from epszero.cli.output import check_folder, screen, show
+from epszero.cli.output import check_folder, screen, show, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
 
 # Those of ez.experiments, for completion before anything is loaded.
-NAMES = ("fig1", "fig2", "fig3", "fig4", "table2", "references", "tightness", "coverage", "convergence", "growth",
-         "dependent")  # fmt: skip
+NAMES = (
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig4",
+    "table2",
+    "references",
+    "tightness",
+    "coverage",
+    "convergence",
+    "growth",
+    "dependent",
+)
 ROWS = 40  # of a table that are shown
 
 Report = Callable[[str, int, int], None]
@@ -38,9 +43,13 @@ def _completed(incomplete: str) -> list[str]:
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME…|all]", help=f"Among {', '.join(NAMES)}; all unless told.",
-                   autocompletion=_completed, show_default=False),
-]  # fmt: skip
+    typer.Argument(
+        metavar="[NAME…|all]",
+        help=f"Among {', '.join(NAMES)}; all unless told.",
+        autocompletion=_completed,
+        show_default=False,
+    ),
+]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder for tables and figures; what it holds is resumed.")]
 Trials = Annotated[int, typer.Option(metavar="N", min=2, help="Repetitions of each experiment.")]
 
@@ -86,14 +95,22 @@ def _progress(names: Sequence[str]) -> Generator[Report]:
     if not console.is_terminal:
         yield _lines(console)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-               TextColumn("left"), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console) as bars:
+    from rich import progress as bar  # noqa: PLC0415  (for those who have a terminal)
+
+    columns = (
+        bar.TextColumn("{task.description}"),
+        bar.BarColumn(),
+        bar.MofNCompleteColumn(),
+        bar.TimeElapsedColumn(),
+        bar.TextColumn("left"),
+        bar.TimeRemainingColumn(),
+    )
+    with bar.Progress(*columns, console=console) as bars:
         tasks = {name: bars.add_task(name, total=None, start=False) for name in names}
         yield _bars(bars, tasks)
 
 
-def _bars(bars: Progress, tasks: dict[str, TaskID]) -> Report:
+def _bars(bars: "Progress", tasks: "dict[str, TaskID]") -> Report:
     begun: set[str] = set()
 
     def report(name: str, done: int, total: int) -> None:
@@ -106,7 +123,7 @@ def _bars(bars: Progress, tasks: dict[str, TaskID]) -> Report:
     return report
 
 
-def _lines(console: Console) -> Report:
+def _lines(console: "Console") -> Report:
     told: dict[str, int] = {}
 
     def report(name: str, done: int, total: int) -> None:
@@ -118,21 +135,21 @@ def _lines(console: Console) -> Report:
     return report
 
 
-def _show(console: Console, result: Any) -> None:
+def _show(console: "Console", result: "ez.experiments.Result") -> None:
     show(console, f"\n{result.name}: {result.title}")
     frame = result.table
     lines = [frame.columns, *([_cell(value) for value in row] for row in frame.head(ROWS).iter_rows())]
-    table = _table(lines)
-    wanted = console.measure(table, options=console.options.update(width=10_000)).maximum
+    cells = _table(lines)
+    wanted = console.measure(cells, options=console.options.update(width=10_000)).maximum
     if wanted > console.width and len(lines) <= len(frame.columns):
-        table = _table(list(zip(*lines, strict=True)))  # too wide: names in a column, not in a row
-    console.print(table)
+        cells = _table(list(zip(*lines, strict=True)))  # too wide: names in a column, not in a row
+    console.print(cells)
     if frame.height > ROWS:
         show(console, f"… and {frame.height - ROWS} more rows, in the files below")
     if result.text:
         show(console, result.text)
     if result.comparisons:
-        sides = Table("", "paper", "ours", "why they differ")
+        sides = table("", "paper", "ours", "why they differ")
         for one in result.comparisons:
             sides.add_row(one.what, one.paper, one.ours, one.reason)
         console.print(sides)
@@ -140,12 +157,12 @@ def _show(console: Console, result: Any) -> None:
         show(console, f"Written: {path}")
 
 
-def _table(lines: Sequence[Sequence[str]]) -> Table:
-    table = Table(*lines[0])
+def _table(lines: Sequence[Sequence[str]]) -> "Table":
+    made = table(*lines[0])
     for line in lines[1:]:
-        table.add_row(*line)
-    return table
+        made.add_row(*line)
+    return made
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return "—" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

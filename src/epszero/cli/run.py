@@ -4,30 +4,38 @@ import contextlib
 import csv
 import io
 from collections.abc import Generator, Iterator
-from typing import Any
-
-import numpy as np
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 import epszero as ez
 from epszero.cli.endings import refuse
 from epszero.cli.model import loaded
-from epszero.cli.output import show, working
+from epszero.cli.output import show, table, working
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+    from epszero.problems import Problem
 
 ROWS, COLUMNS = 24, 12  # of x that are shown
 
 
 @contextlib.contextmanager
-def problem_of(model: str, doing: str, *, as_json: bool) -> Generator[Any]:
+def problem_of(model: str, doing: str, *, as_json: bool) -> "Generator[Problem]":
     """The problem, loaded, with signs of life while the body works on it."""
     with working(doing, as_json=as_json), loaded(model) as problem:
         yield problem
 
 
 def solved(
-    problem: Any, data: Any, *, holdout: float | None, iterations: int | None, tol: float | None, step: float | None
-) -> Any:
+    problem: "Problem",
+    data: "ez.Samples | None",
+    *,
+    holdout: float | None = None,
+    iterations: int | None = None,
+    tol: float | None = None,
+    step: float | None = None,
+) -> "ez.Solution":
     """The solution; Ctrl-C ends the command instead of returning the last point."""
     if holdout is not None and data is None:
         refuse("--holdout", "is given, but nothing in the problem depends on samples", "Leave it out")
@@ -38,7 +46,7 @@ def solved(
     return solution
 
 
-def blocks(x: Any, name: str = "x") -> Iterator[tuple[str, Any]]:
+def blocks(x: Any, name: str = "x") -> "Iterator[tuple[str, NDArray[Any]]]":
     """The arrays that a point is made of, each with its name: x, x[0], x["left"]."""
     if isinstance(x, dict):
         for key, part in x.items():
@@ -50,24 +58,23 @@ def blocks(x: Any, name: str = "x") -> Iterator[tuple[str, Any]]:
         for place, part in enumerate(x):
             yield from blocks(part, f"{name}[{place}]")
     elif x is not None:
-        yield name, np.asarray(x)
+        yield name, _array(x)
 
 
-def show_point(console: Console, solution: Any) -> None:
+def show_point(console: "Console", solution: "ez.Solution") -> None:
     """x, and the multipliers of shared constraints; shortened where they are large."""
     multipliers = solution.multipliers
     for name, array in [*blocks(solution.x), *blocks(multipliers, "multipliers")]:
         rows = _rows(array)
         wide = rows.shape[1] > COLUMNS
-        table = Table(title=f"{name}, {' × '.join(str(n) for n in array.shape) or 'a number'}", title_justify="left")
-        table.add_column("")
+        shown = table("", title=f"{name}, {' × '.join(str(n) for n in array.shape) or 'a number'}")
         for column in range(min(rows.shape[1], COLUMNS)):
-            table.add_column(str(column), justify="right")
+            shown.add_column(str(column), justify="right")
         if wide:
-            table.add_column("…")
+            shown.add_column("…")
         for place, row in enumerate(rows[:ROWS]):
-            table.add_row(str(place), *(f"{entry:.4g}" for entry in row[:COLUMNS]), *(["…"] if wide else []))
-        console.print(table)
+            shown.add_row(str(place), *(f"{entry:.4g}" for entry in row[:COLUMNS]), *(["…"] if wide else []))
+        console.print(shown)
         if len(rows) > ROWS:
             show(console, f"… and {len(rows) - ROWS} more rows: --out FILE.csv writes them all.")
 
@@ -87,12 +94,18 @@ def csv_of(x: Any) -> str:
     return text.getvalue()
 
 
-def _rows(array: Any) -> Any:
+def _array(x: Any) -> "NDArray[Any]":
+    import numpy as np  # noqa: PLC0415  (--help needs none of it)
+
+    return np.asarray(x)
+
+
+def _rows(array: "NDArray[Any]") -> "NDArray[Any]":
     """An array as a matrix: a vector is one row."""
-    return np.reshape(array, (1, -1)) if array.ndim < 2 else np.reshape(array, (-1, array.shape[-1]))
+    return array.reshape(1, -1) if array.ndim < 2 else array.reshape(-1, array.shape[-1])
 
 
-def record_of(solution: Any, seed: int) -> dict[str, Any]:
+def record_of(solution: "ez.Solution", seed: int) -> dict[str, Any]:
     """A solution for machines."""
     samples = solution.samples
     check = solution.check()
@@ -106,7 +119,7 @@ def record_of(solution: Any, seed: int) -> dict[str, Any]:
         "check": {"in_domain": bool(check.in_domain), "gap": float(check.gap), "residual": check.residual},
         "x": plain(solution.x),
         "multipliers": plain(solution.multipliers),
-        "samples": None if samples is None else {"rows": len(samples), "digest": samples.digest()},
+        "samples": {"rows": len(samples), "digest": samples.digest()} if isinstance(samples, ez.Samples) else None,
         "seed": seed,
     }
 
@@ -119,4 +132,4 @@ def plain(x: Any) -> Any:
         return plain(x._asdict())  # pyright: ignore[reportAttributeAccessIssue]  (a NamedTuple)
     if isinstance(x, list | tuple):
         return [plain(part) for part in x]
-    return None if x is None else np.asarray(x).tolist()
+    return None if x is None else _array(x).tolist()

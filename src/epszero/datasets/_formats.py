@@ -124,8 +124,10 @@ def refuse_doubtful_unit(table: Table, quotes: Quotes) -> None:
     """EUR/kWh taken for EUR/MWh would be a thousand times too small."""
     largest = float(np.abs(quotes.table["price"].to_numpy()).max())
     if 0 < largest < LITTLE:
-        table.refuse(f"holds no price beyond {largest:g}, which is little for EUR/MWh, and no unit was given",
-                     'Say file_unit="EUR/kWh", or file_unit="EUR/MWh" if they are as small as that')  # fmt: skip
+        table.refuse(
+            f"holds no price beyond {largest:g}, which is little for EUR/MWh, and no unit was given",
+            'Say file_unit="EUR/kWh", or file_unit="EUR/MWh" if they are as small as that',
+        )
 
 
 def hour_columns(table: Table) -> dict[int, str]:
@@ -135,8 +137,10 @@ def hour_columns(table: Table) -> dict[int, str]:
         match = HOUR.fullmatch(name)
         if match and int(match[1]) < 24:
             if int(match[1]) in found:
-                table.refuse(f"has two columns for hour {int(match[1])}: {found[int(match[1])]!r} and {name!r}",
-                             "Leave one of them out")  # fmt: skip
+                table.refuse(
+                    f"has two columns for hour {int(match[1])}: {found[int(match[1])]!r} and {name!r}",
+                    "Leave one of them out",
+                )
             found[int(match[1])] = name
     return found
 

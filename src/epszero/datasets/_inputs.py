@@ -9,7 +9,7 @@ import os
 import zoneinfo
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypedDict, cast
+from typing import Any, Literal, NoReturn, Protocol, TypedDict, cast
 
 import numpy as np
 
@@ -19,7 +19,15 @@ PathLike = str | os.PathLike[str]
 Day = str | datetime.date
 
 PER_MWH = {"EUR/kWh": 1000.0, "EUR/MWh": 1.0, "ct/kWh": 10.0}  # a price in EUR/MWh, divided by this, is in the unit
-SUPPORTS = ("market", "pool")
+
+
+class PriceSet(Protocol):
+    """A set that holds every price that can occur, such as `ez.sets.Box`."""
+
+    def contains(self, v: Any, tol: float = ..., /) -> Any: ...
+
+
+Support = Literal["market", "pool"] | PriceSet | None
 
 
 class Form(TypedDict, total=False):
@@ -27,7 +35,7 @@ class Form(TypedDict, total=False):
 
     hours: Iterable[int]  # of the local day, 0 to 23, in the order of the columns; all 24
     unit: str  # "EUR/kWh" (default), "EUR/MWh" or "ct/kWh"
-    support: Any  # "market" (default), "pool", None, or a set
+    support: Support  # "market" (default), "pool", None, or a set
     time_zone: str  # whose clock days and hours follow; "Europe/Amsterdam"
     fill: int  # the longest gap, in hours, that is filled from its neighbours; 2
 
@@ -47,14 +55,14 @@ class Asked:
     start: datetime.date | None
     end: datetime.date | None
     unit: str
-    support: Any
+    support: Support
     time_zone: str
     fill: int
 
 
 def refuse(argument: str, rule: str, remedy: str) -> NoReturn:
     """Raise `ez.InputError` with one sentence and its remedy."""
-    raise ez.InputError(f"{argument}: {rule}. {remedy}{'' if remedy.endswith('?') else '.'}")
+    raise ez.InputError.about(argument, rule, remedy)
 
 
 def checked(options: Mapping[str, Any]) -> Asked:
@@ -79,14 +87,14 @@ def checked(options: Mapping[str, Any]) -> Asked:
     )
 
 
-def checked_unit(argument: str, unit: Any) -> str:
+def checked_unit(argument: str, unit: object) -> str:
     """One of the three units."""
     if not isinstance(unit, str) or unit not in PER_MWH:
         refuse(argument, f"must be {' or '.join(map(repr, PER_MWH))}, but it is {unit!r}", "Pass one of them")
     return unit
 
 
-def name_of(argument: str, value: Any) -> str | None:
+def name_of(argument: str, value: object) -> str | None:
     """A name, or None where none is given."""
     if value is not None and not (isinstance(value, str) and value.strip()):
         refuse(argument, f"must be a name, but it is {value!r}", f"Write for instance {argument}='NL'")
@@ -97,7 +105,10 @@ def _hours(hours: Any) -> tuple[int, ...]:
     remedy = "Pass distinct whole numbers from 0 to 23, for instance range(14)"
     if isinstance(hours, str | bytes) or not isinstance(hours, Iterable):
         refuse("hours", f"must be a collection of hours, but it is {hours!r}", remedy)
-    listed = tuple(cast("Iterable[Any]", hours))
+    try:
+        listed = tuple(cast("Iterable[Any]", hours))
+    except TypeError:
+        refuse("hours", f"must be a collection of hours, but it is {hours!r}", remedy)
     if not listed:
         refuse("hours", "names no hour", remedy)
     for hour in listed:
@@ -119,11 +130,11 @@ def _day(argument: str, day: Any) -> datetime.date | None:
         refuse(argument, f"must be a date, but it is {day!r}", 'Write it as "2024-12-31", or pass a datetime.date')
 
 
-def _support(support: Any) -> Any:
+def _support(support: Support | bool) -> Support:
     """None, one of the two words, or a set."""
     if support is None or isinstance(support, bool):
         return "market" if support else None
-    if isinstance(support, str) and support in SUPPORTS:
+    if isinstance(support, str) and support in ("market", "pool"):
         return support
     if not callable(getattr(support, "contains", None)):
         refuse(

@@ -12,7 +12,6 @@
 import datetime
 import zoneinfo
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -82,9 +81,12 @@ def mended(quotes: Quotes, asked: Asked) -> Prices:
     whole = np.isfinite(values).all(axis=1)
     dropped = tuple(days[~whole].tolist())
     if not whole.any():
-        refuse("prices", f"none of the {counted(len(days), 'day')} from {days[0]} to {days[-1]} is whole: "
-               f"each lacks hours, more than {asked.fill} in a row",
-               "Choose other days or hours, or raise fill")  # fmt: skip
+        refuse(
+            "prices",
+            f"none of the {counted(len(days), 'day')} from {days[0]} to {days[-1]} is whole: "
+            f"each lacks hours, more than {asked.fill} in a row",
+            "Choose other days or hours, or raise fill",
+        )
     kept = tuple(days[whole].tolist())
     notes = quotes.notes
     if not quotes.dated and dropped:
@@ -164,7 +166,7 @@ def _samples(values: FloatArray, days: tuple[datetime.date, ...], asked: Asked) 
     """In the unit and with the support asked for."""
     scale = PER_MWH[asked.unit]
     word = asked.support if isinstance(asked.support, str) else None
-    support: Any = None if word else asked.support
+    support = None if isinstance(asked.support, str) else asked.support
     if word == "market":
         beyond = np.argwhere((values < MARKET[0]) | (values > MARKET[1]))
         if beyond.size:

@@ -16,8 +16,15 @@ import epszero as ez
 from epszero.datasets._inputs import PathLike, refuse
 
 MISSING = ("", "-", "n/e", "na", "n/a", "nan", "null", "none")  # what a cell says, in any case, when it has no price
-TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M:%S",
-         "%d/%m/%Y %H:%M", "%d.%m.%Y %H:%M:%S")  # fmt: skip
+TIMES = (
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+)
 DAYS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
 NAMES_SHOWN = 8
 
@@ -129,9 +136,8 @@ def _text(file: Path) -> str:
     except FileNotFoundError:
         refuse("path", f"there is no file {str(file)!r}", "Check the name and the working directory")
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise ez.InputError(
-            f"path: {str(file)!r} cannot be read as text in UTF-8 ({type(error).__name__}). Pass a CSV file."
-        ) from error
+        finding = f"{str(file)!r} cannot be read as text in UTF-8 ({type(error).__name__})"
+        raise ez.InputError.about("path", finding, "Pass a CSV file") from error
     if not text.strip() or "\0" in text:
         refuse("path", f"{str(file)!r} {'holds no text' if text.strip() else 'is empty'}", "Pass a CSV file with rows")
     return text

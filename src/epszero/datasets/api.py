@@ -39,8 +39,11 @@ def fetch_entsoe(zone: str, start: Day, end: Day, **options: Unpack[Form]) -> Pr
     entsoe, key = _package(), os.environ.get(KEY, "").strip()
     area = _area(zone)
     if not key:
-        refuse(KEY, "is not set, and the Transparency Platform answers nobody without a key",
-               f"Ask for one on its site, and set it: export {KEY}=…")  # fmt: skip
+        refuse(
+            KEY,
+            "is not set, and the Transparency Platform answers nobody without a key",
+            f"Ask for one on its site, and set it: export {KEY}=…",
+        )
     client = entsoe.EntsoeRawClient(key, session=_session(), retry_count=2, retry_delay=1, timeout=PATIENCE)
     begin, until = (_midnight(day, asked) for day in (first, last + datetime.timedelta(days=1)))
     answers: list[str] = []
@@ -51,8 +54,11 @@ def fetch_entsoe(zone: str, start: Day, end: Day, **options: Unpack[Form]) -> Pr
             answers += _answers(client, area, begin, upto)
             begin = upto
         if not answers:
-            refuse("zone", f"the Transparency Platform has no day-ahead prices of {area.name} from {first} to {last}",
-                   "Choose other days, or another zone")  # fmt: skip
+            refuse(
+                "zone",
+                f"the Transparency Platform has no day-ahead prices of {area.name} from {first} to {last}",
+                "Choose other days, or another zone",
+            )
         series = _series(answers)
     source = f"ENTSO-E Transparency Platform, day-ahead prices of {area.name}"
     return mended(Quotes(local(series, asked.time_zone), source), asked)
@@ -68,9 +74,8 @@ def _package() -> Any:
     try:
         return importlib.import_module("entsoe")
     except ImportError as error:
-        raise ez.InputError(
-            "fetch_entsoe: needs the package entsoe-py, which is not installed. Run pip install 'epszero[entsoe]'."
-        ) from error
+        rule, remedy = "needs the package entsoe-py, which is not installed", "Run pip install 'epszero[entsoe]'"
+        raise ez.InputError.about("fetch_entsoe", rule, remedy) from error
 
 
 def _area(zone: Any) -> Any:
@@ -79,8 +84,8 @@ def _area(zone: Any) -> Any:
         return mappings.lookup_area(zone)
     except ValueError:
         near = difflib.get_close_matches(str(zone).upper(), mappings.Area.__members__, n=1)
-        remedy = f"Did you mean {near[0]!r}?" if near else "Pass a code such as 'NL', 'DE_LU' or 'NO_2'."
-        raise ez.InputError(f"zone: there is no bidding zone {zone!r}. {remedy}") from None
+        remedy = f"Did you mean {near[0]!r}?" if near else "Pass a code such as 'NL', 'DE_LU' or 'NO_2'"
+        raise ez.InputError.about("zone", f"there is no bidding zone {zone!r}", remedy) from None
 
 
 def _session() -> Any:
@@ -107,9 +112,12 @@ def _answers(client: Any, area: Any, begin: datetime.datetime, until: datetime.d
     for page in range(PAGES):
         try:
             answer = client.query_day_ahead_prices(
-                area, Timestamp(begin), Timestamp(until), offset=PAGE * page,
+                area,
+                Timestamp(begin),
+                Timestamp(until),
+                offset=PAGE * page,
                 sequence=1 if area.name in SEVERAL_AUCTIONS else None,
-            )  # fmt: skip
+            )
         except faults.NoMatchingDataError:
             break
         except requests.HTTPError as error:
@@ -120,10 +128,9 @@ def _answers(client: Any, area: Any, begin: datetime.datetime, until: datetime.d
             faults.PaginationError,
             faults.InvalidBusinessParameterError,
         ) as error:
-            raise ez.InputError(
-                f"fetch_entsoe: the Transparency Platform did not answer ({type(error).__name__}). "
-                "Check the connection, and try again later."
-            ) from None
+            silence = f"the Transparency Platform did not answer ({type(error).__name__})"
+            remedy = "Check the connection, and try again later"
+            raise ez.InputError.about("fetch_entsoe", silence, remedy) from None
         if "Acknowledgement_MarketDocument" in answer:
             if "No matching data found" in answer:
                 break
@@ -137,13 +144,15 @@ def _answers(client: Any, area: Any, begin: datetime.datetime, until: datetime.d
 def _refuse_status(status: int) -> NoReturn:
     """In place of an error whose text holds the key; the same above."""
     if status in (401, 403):
-        raise ez.InputError(f"{KEY}: the Transparency Platform refuses this key ({status}). Check it.") from None
+        raise ez.InputError.about(KEY, f"the Transparency Platform refuses this key ({status})", "Check it") from None
     later = "Wait a minute, and ask for less at once" if status == 429 else "Try again later"
-    raise ez.InputError(f"fetch_entsoe: the Transparency Platform answered with status {status}. {later}.") from None
+    answer = f"the Transparency Platform answered with status {status}"
+    raise ez.InputError.about("fetch_entsoe", answer, later) from None
 
 
 def _refuse_answer(finding: str) -> NoReturn:
-    raise ez.InputError(f"fetch_entsoe: the Transparency Platform's answer {finding}. Try again later.") from None
+    answer = f"the Transparency Platform's answer {finding}"
+    raise ez.InputError.about("fetch_entsoe", answer, "Try again later") from None
 
 
 def _series(answers: list[str]) -> pl.DataFrame:

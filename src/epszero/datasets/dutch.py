@@ -5,13 +5,14 @@ licence: data/ATTRIBUTION.txt.
 """
 
 import datetime
+from collections.abc import Iterable
 from importlib import resources
-from typing import Any, Unpack
+from typing import Unpack
 
 import polars as pl
 
 import epszero as ez
-from epszero.datasets._inputs import Day, Options, checked, refuse
+from epszero.datasets._inputs import Day, Options, Support, checked, refuse
 from epszero.datasets._mend import Quotes, local, mended
 from epszero.datasets._prices import Prices
 
@@ -22,11 +23,11 @@ SOURCE = "Dutch day-ahead prices, ENTSO-E Transparency Platform, as published by
 
 
 def day_ahead_prices(
-    hours: Any = range(14),
+    hours: Iterable[int] = range(14),
     start: Day = "2015-01-05",
     end: Day = "2024-12-31",
     unit: str = "EUR/kWh",
-    support: Any = "market",
+    support: Support = "market",
 ) -> ez.Samples:
     """Dutch day-ahead prices, a row per local day and a column per hour: 3649 × 14 as they stand in the paper.
 

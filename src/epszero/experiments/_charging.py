@@ -1,8 +1,8 @@
 """The paper's charging game on real prices: Table I, the law of the prices, both references, and its trials.
 
 P is the uniform law on the pool of 3649 days, drawn from with replacement: so samples are independent, B is known
-exactly, and the support is the pool's box (THEORY section 1, erratum 9). Prices enter the game as an additive term, so
-the equilibrium under a law is the one for its mean price.
+exactly, and the support is the pool's box (docs/theory.md, section 6, note 9). Prices enter the game as an additive
+term, so the equilibrium under a law is the one for its mean price.
 """
 
 import dataclasses
@@ -75,8 +75,9 @@ def surrogate_piece(setting: Setting) -> Piece:
 
     def run() -> Arrays:
         it = charging()
-        found = ez.reference_equilibrium(it.game, it.pool, step=SCHEME_STEP, iterations=SCHEME_ITERATIONS,
-                                         seed=setting.seed)  # fmt: skip
+        found = ez.reference_equilibrium(
+            it.game, it.pool, step=SCHEME_STEP, iterations=SCHEME_ITERATIONS, seed=setting.seed
+        )
         return {"x": np.asarray(found.x), "last_move": np.array(found.last_move), "drawn": np.array(found.drawn)}
 
     return Piece("surrogate", run)
@@ -100,13 +101,18 @@ def _trials(setting: Setting, s: int, K: int, batch: range) -> Arrays:
     ours = ez.certify_many(solutions, DELTA)
     printed = printed_residual(np.array([one.terms["empirical_risk"] for one in paper]), s)
     return {
-        "x": np.array([one.x for one in solutions]), "residual": np.array([one.residual for one in solutions]),
-        "true": it.errors(solutions), "paper": _epsilons(paper), "repaired": _epsilons(repaired),
-        "ours": _epsilons(ours), "distance": np.array(finite([one.distance for one in ours])),
+        "x": np.array([one.x for one in solutions]),
+        "residual": np.array([one.residual for one in solutions]),
+        "true": it.errors(solutions),
+        "paper": _epsilons(paper),
+        "repaired": _epsilons(repaired),
+        "ours": _epsilons(ours),
+        "distance": np.array(finite([one.distance for one in ours])),
         "paper_distance": np.array(finite([one.distance for one in paper])),
         "saving": np.array([np.max(one.exploitability) for one in ours if one.exploitability is not None]),
-        "printed": printed / GAMMA, "printed_risk": printed,
-    }  # fmt: skip
+        "printed": printed / GAMMA,
+        "printed_risk": printed,
+    }
 
 
 def printed_residual(risk: FloatArray, s: int) -> FloatArray:
@@ -155,18 +161,21 @@ class Trials:
         """For a table: relative errors and mean bounds."""
         low, middle, high = np.quantile(self.error, [0.05, 0.5, 0.95]).tolist()
         return {
-            "error 5 %": low, "error median": middle, "error 95 %": high,
+            "error 5 %": low,
+            "error median": middle,
+            "error 95 %": high,
             "median by the paper's x*": float(np.median(self.surrogate_error)),
             "paper's ε_residual/‖x*‖, printed constants": float(self.relative("printed_risk").mean()),
             "paper's ε/‖x*‖, printed constants": float(self.relative("printed").mean()),
             "paper's ε/‖x*‖": float(self.relative("paper").mean()),
             "repaired ε/‖x*‖": float(self.relative("repaired").mean()),
-            "our ε/‖x*‖": float(self.relative("ours").mean()), "true ‖e‖/‖x*‖": float(self.relative("true").mean()),
+            "our ε/‖x*‖": float(self.relative("ours").mean()),
+            "true ‖e‖/‖x*‖": float(self.relative("true").mean()),
             "our bound on ‖x − x*‖/‖x*‖": float(self.relative("distance").mean()),
             "our bound on a saving (€)": float(self.arrays["saving"].mean()),
             "ours missed": int((self.arrays["true"] > self.arrays["ours"]).sum()),
-        }  # fmt: skip
+        }
 
-    def _away(self, reference: Any) -> FloatArray:
+    def _away(self, reference: FloatArray) -> FloatArray:
         distances = np.linalg.norm(self.arrays["x"] - reference, axis=(1, 2))
         return distances / size(reference)

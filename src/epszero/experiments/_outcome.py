@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.experiments._store import Arrays, Piece
@@ -105,10 +106,14 @@ def written(name: str, title: str, outcome: Outcome, setting: Setting, out: Path
     if outcome.figure is not None:
         files += [write_file(out / f"{name}.{form}", drawn(outcome.figure, form)) for form in FORMS]
     record = {
-        "name": name, "title": title, "seed": setting.seed, "trials": setting.trials,
+        "name": name,
+        "title": title,
+        "seed": setting.seed,
+        "trials": setting.trials,
         "table": [_plain(row) for row in outcome.table.to_dicts()],
-        "comparisons": [vars(one) for one in outcome.comparisons], "text": outcome.text,
-    }  # fmt: skip
+        "comparisons": [vars(one) for one in outcome.comparisons],
+        "text": outcome.text,
+    }
     files.append(
         write_file(out / f"{name}.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     )
@@ -145,14 +150,14 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in row.items()}
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """For a table: four digits."""
     if value is None:
         return "—"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def size(x: Any) -> float:
+def size(x: ArrayLike) -> float:
     """‖x‖."""
     return float(np.linalg.norm(x))
 
@@ -165,9 +170,10 @@ def finite(values: Sequence[float | None]) -> list[float]:
 def checked_names(names: Sequence[str] | str, known: Sequence[str]) -> list[str]:
     """Names of experiments in the order of `known`, each once; "all" is all."""
     asked = [names] if isinstance(names, str) else list(names)
+    remedy = f"Choose among {', '.join(known)}, or all"
     for name in asked:
         if name != "all" and name not in known:
-            raise ez.InputError(f"names: there is no experiment {name!r}. Choose among {', '.join(known)}, or all.")
+            raise ez.InputError.about("names", f"there is no experiment {name!r}", remedy)
     if not asked:
-        raise ez.InputError(f"names: none is given. Choose among {', '.join(known)}, or all.")
+        raise ez.InputError.about("names", "none is given", remedy)
     return [name for name in known if name in asked or "all" in asked]

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import epszero as ez
 from epszero.experiments import (
@@ -23,18 +22,31 @@ from epszero.experiments._outcome import Experiment, Result, Setting, checked_na
 from epszero.experiments._store import Arrays, Store
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "fig1": fig1, "fig2": fig2, "fig3": fig3, "fig4": fig4, "table2": table2, "references": references,
-    "tightness": tightness, "coverage": coverage, "convergence": convergence, "growth": growth, "dependent": dependent,
-}  # fmt: skip
+    "fig1": fig1,
+    "fig2": fig2,
+    "fig3": fig3,
+    "fig4": fig4,
+    "table2": table2,
+    "references": references,
+    "tightness": tightness,
+    "coverage": coverage,
+    "convergence": convergence,
+    "growth": growth,
+    "dependent": dependent,
+}
 NAMES = tuple(EXPERIMENTS)
 TITLES = {name: one.TITLE for name, one in EXPERIMENTS.items()}
 Progress = Callable[[str, int, int], None]  # name, pieces finished, pieces in all
 
 
 def reproduce(
-    names: Sequence[str] | str, out: str | os.PathLike[str], *, trials: int = 50, seed: int = 0,
+    names: Sequence[str] | str,
+    out: str | os.PathLike[str],
+    *,
+    trials: int = 50,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> list[Result]:  # fmt: skip
+) -> list[Result]:
     """Run experiments and write their tables, figures and comparisons into the folder `out`.
 
     `names`: some of `NAMES`, or "all". `trials`: data sets per setting, 50 in the paper. Everything follows from
@@ -44,7 +56,7 @@ def reproduce(
     chosen = checked_names(names, NAMES)
     place = Path(out)
     if place.exists() and not place.is_dir():
-        raise ez.InputError(f"out: {place} is a file. Name a folder.")
+        raise ez.InputError.about("out", f"{place} is a file", "Name a folder")
     setting = Setting(_count("trials", trials, 2), _count("seed", seed, 0))
     return [_one(name, setting, place, progress or _silent) for name in chosen]
 
@@ -69,7 +81,8 @@ def _silent(name: str, done: int, total: int) -> None:
     del name, done, total
 
 
-def _count(argument: str, value: Any, least: int) -> int:
+def _count(argument: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ez.InputError(f"{argument}: must be a whole number ≥ {least}, but it is {value!r}. Pass such a number.")
+        rule = f"must be a whole number ≥ {least}, but it is {value!r}"
+        raise ez.InputError.about(argument, rule, "Pass such a number")
     return value

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from epszero.experiments._charging import FloatArray, Trials, charging
+from epszero.experiments._store import Arrays
 from epszero.report import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, beside, figure, tidy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BOUNDS = {  # array of a trial: its name in the legend, marker, colour
@@ -34,8 +37,12 @@ def series_data(name: str, series: Mapping[int, Trials]) -> pl.DataFrame:
     frames: list[pl.DataFrame] = []
     for value, trials in series.items():
         numbers = {key: array for key, array in trials.arrays.items() if array.ndim == 1}
-        columns: dict[str, Any] = {"trial": np.arange(len(trials.error)), "error": trials.error,
-                                   "error by the paper's x*": trials.surrogate_error, **numbers}  # fmt: skip
+        columns: dict[str, Any] = {
+            "trial": np.arange(len(trials.error)),
+            "error": trials.error,
+            "error by the paper's x*": trials.surrogate_error,
+            **numbers,
+        }
         frames.append(pl.DataFrame(columns).insert_column(0, pl.Series(name, [value] * len(trials.error))))
     return pl.concat(frames)
 
@@ -59,8 +66,9 @@ def draw_series(name: str, series: Mapping[int, Trials], title: str) -> "Figure"
     means = {array: [float(one.relative(array).mean()) for one in series.values()] for array in BOUNDS}
     for array, (label, marker, colour) in BOUNDS.items():
         hollow = "none" if array in ("paper", "distance") else colour
-        right.semilogy(places, means[array], marker=marker, color=colour, markerfacecolor=hollow, linewidth=0.8,
-                       label=label)  # fmt: skip
+        right.semilogy(
+            places, means[array], marker=marker, color=colour, markerfacecolor=hollow, linewidth=0.8, label=label
+        )
     least, greatest = min(map(min, means.values())) / 2, max(map(max, means.values())) * 2
     right.set_ylim(least * (least / greatest) ** (BOXES / (1 - BOXES)), greatest)
     right.set_ylabel("mean bound, as a multiple of ‖x*‖")
@@ -70,15 +78,27 @@ def draw_series(name: str, series: Mapping[int, Trials], title: str) -> "Figure"
     tidy(left, lower)
     right.spines["top"].set_visible(False)
     shown = [ax.get_legend_handles_labels() for ax in (right, left, lower)]
-    sheet.legend([line for lines, _ in shown for line in lines], [label for _, labels in shown for label in labels],
-                 loc="outside right center", frameon=False, fontsize=9)  # fmt: skip
+    sheet.legend(
+        [line for lines, _ in shown for line in lines],
+        [label for _, labels in shown for label in labels],
+        loc="outside right center",
+        frameon=False,
+        fontsize=9,
+    )
     return sheet
 
 
-def boxes(ax: Any, places: FloatArray, columns: Sequence[FloatArray], colour: str, label: str) -> None:
+def boxes(ax: "Axes", places: FloatArray, columns: Sequence[FloatArray], colour: str, label: str) -> None:
     """One box per column, filled."""
-    drawn = ax.boxplot(columns, positions=places.tolist(), widths=0.4, patch_artist=True, manage_ticks=False,
-                       flierprops={"markersize": 3, "marker": "."}, medianprops={"color": "black"})  # fmt: skip
+    drawn = ax.boxplot(
+        columns,
+        positions=places.tolist(),
+        widths=0.4,
+        patch_artist=True,
+        manage_ticks=False,
+        flierprops={"markersize": 3, "marker": "."},
+        medianprops={"color": "black"},
+    )
     for box in drawn["boxes"]:
         box.set(facecolor=colour, alpha=0.55)
     ax.plot([], [], color=colour, linewidth=8, alpha=0.55, label=label)
@@ -106,7 +126,7 @@ def draw_demand(trials: Trials, output: str, title: str) -> "Figure":
     return sheet
 
 
-def band(ax: Any, places: Any, rows: FloatArray, colour: str, label: str) -> None:
+def band(ax: "Axes", places: NDArray[Any], rows: FloatArray, colour: str, label: str) -> None:
     """Mean and standard deviation of the rows."""
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     ax.fill_between(places, mean - spread, mean + spread, color=colour, alpha=0.25)
@@ -117,12 +137,17 @@ def demand_table(trials: Trials) -> pl.DataFrame:
     """One row for each hour."""
     it = charging()
     demand, prices = trials.demand, it.pool.values
-    return pl.DataFrame({
-        "hour": np.arange(prices.shape[1]), "σ(x*)": it.exact.mean(axis=0),
-        "σ(x*) by the paper's scheme": trials.surrogate.mean(axis=0), "σ(x), mean of trials": demand.mean(axis=0),
-        "σ(x), standard deviation": demand.std(axis=0), "price, mean": prices.mean(axis=0),
-        "price, standard deviation": prices.std(axis=0),
-    })  # fmt: skip
+    return pl.DataFrame(
+        {
+            "hour": np.arange(prices.shape[1]),
+            "σ(x*)": it.exact.mean(axis=0),
+            "σ(x*) by the paper's scheme": trials.surrogate.mean(axis=0),
+            "σ(x), mean of trials": demand.mean(axis=0),
+            "σ(x), standard deviation": demand.std(axis=0),
+            "price, mean": prices.mean(axis=0),
+            "price, standard deviation": prices.std(axis=0),
+        }
+    )
 
 
 def percent(value: float) -> str:
@@ -135,7 +160,7 @@ def multiple(value: float) -> str:
     return f"{value:,.3g} ‖x*‖" if value < 1e5 else f"{value:.2e} ‖x*‖"
 
 
-def split_pieces(found: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
+def split_pieces(found: Sequence[Arrays], counts: Sequence[int]) -> list[list[Arrays]]:
     """What the pieces gave, cut into runs of so many."""
     ends = np.cumsum(counts).tolist()
     return [list(found[end - many : end]) for end, many in zip(ends, counts, strict=True)]

@@ -26,8 +26,11 @@ def _runs(setting: Setting) -> Arrays:
     (data,) = it.draws(setting, MOST, [0])
     limit = ez.solve(it.game, data, tol=1e-12).x
     ours = ez.solve(it.game, data)
-    found: Arrays = {"step": np.array(float(np.max(ours.step))), "stopped": np.array(ours.iterations),
-                     "floor": np.array(size(limit - it.exact) / size(it.exact))}  # fmt: skip
+    found: Arrays = {
+        "step": np.array(float(np.max(ours.step))),
+        "stopped": np.array(ours.iterations),
+        "floor": np.array(size(limit - it.exact) / size(it.exact)),
+    }
     for name, step in (("paper", GAMMA), ("ours", float(found["step"]))):
         runs = [ez.solve(it.game, data, ez.ForwardBackward(step), iterations=K) for K in LENGTHS]
         found[f"{name}_to_limit"] = np.array([size(run.x - limit) / size(limit) for run in runs])
@@ -40,28 +43,37 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     """Distance to the data's own equilibrium and to the truth."""
     del setting
     (one,) = found
-    table = pl.DataFrame({
-        "K": LENGTHS, "γ = 0.02: to the data's equilibrium": one["paper_to_limit"],
-        "γ = 0.02: to x*": one["paper_to_truth"],
-        "our step: to the data's equilibrium": one["ours_to_limit"], "our step: to x*": one["ours_to_truth"],
-    })  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "K": LENGTHS,
+            "γ = 0.02: to the data's equilibrium": one["paper_to_limit"],
+            "γ = 0.02: to x*": one["paper_to_truth"],
+            "our step: to the data's equilibrium": one["ours_to_limit"],
+            "our step: to x*": one["ours_to_truth"],
+        }
+    )
     K = LENGTHS.index(1000)
     last = one["paper_to_limit"]
     comparisons = (
         Comparison(
-            "step", f"γ = {GAMMA}", f"γ = {float(one['step']):.3g}, from the exact μ and κ",
+            "step",
+            f"γ = {GAMMA}",
+            f"γ = {float(one['step']):.3g}, from the exact μ and κ",
             "The paper's lemma allows γ < 2μ/κ². As this game has a potential, 2/(μ + κ) converges too, and fastest.",
         ),
         Comparison(
-            "distance to the data's own equilibrium after K = 1000", percent(float(last[K])),
+            "distance to the data's own equilibrium after K = 1000",
+            percent(float(last[K])),
             f"{one['ours_to_limit'][K]:.1e}",
             f"ours stops at a residual of 1e-9 after {int(one['stopped'])} iterations",
         ),
         Comparison(
-            "what 3000 days leave open", "—", percent(float(one["floor"])),
+            "what 3000 days leave open",
+            "—",
+            percent(float(one["floor"])),
             "‖x̂ − x*‖/‖x*‖ of this data set, where iterations end in the long run: beyond it only more days help.",
         ),
-    )  # fmt: skip
+    )
     sheet = figure(8.5, 4.4)
     ax = sheet.subplots()
     for name, colour, label in (("paper", GREEN, "γ = 0.02"), ("ours", BLUE, f"γ = {float(one['step']):.3g}")):

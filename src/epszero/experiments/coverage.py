@@ -30,8 +30,10 @@ BROKEN = "broken on purpose: one standard deviation of the mean"
 def pieces(setting: Setting) -> Sequence[Piece]:
     """Batches of a hundred."""
     batches = setting.batches(100, TIMES * setting.trials)
-    return [Piece(f"coverage-trials{batch.start}to{batch.stop}", lambda batch=batch: _trials(setting, batch))
-            for batch in batches]  # fmt: skip
+    return [
+        Piece(f"coverage-trials{batch.start}to{batch.stop}", lambda batch=batch: _trials(setting, batch))
+        for batch in batches
+    ]
 
 
 def _trials(setting: Setting, batch: range) -> Arrays:
@@ -59,20 +61,32 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     many, names = residual.shape[1], [*KINDS, BROKEN]
     misses = (residual > 1).sum(axis=1)
     exact = [stats.binomtest(int(count), many).proportion_ci(0.99) for count in misses]
-    table = pl.DataFrame({
-        "certificate": names, "trials": [many] * len(names), "missed ‖e‖": misses / many,
-        "99 % interval, low": [float(one.low) for one in exact],
-        "99 % interval, high": [float(one.high) for one in exact],
-        "missed ‖x − x*‖": [*((row > 1).mean() for row in distance[:-1]), None],
-        "verdict": ["fine" if one.low <= DELTA else "convicted: more than δ" for one in exact],
-    })  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "certificate": names,
+            "trials": [many] * len(names),
+            "missed ‖e‖": misses / many,
+            "99 % interval, low": [float(one.low) for one in exact],
+            "99 % interval, high": [float(one.high) for one in exact],
+            "missed ‖x − x*‖": [*((row > 1).mean() for row in distance[:-1]), None],
+            "verdict": ["fine" if one.low <= DELTA else "convicted: more than δ" for one in exact],
+        }
+    )
     worst = max(misses[:-1]) / many
     comparisons = (
-        Comparison("misses, at most δ = 5 %", "not measured", f"at most {100 * worst:.2g} % of {many} data sets",
-                   "Bounds that hold for every law of bounded prices are wide for this one."),
-        Comparison("a broken bound", "—", f"{100 * misses[-1] / many:.3g} % missed",
-                   f"By the same count: {table['verdict'][-1]}."),
-    )  # fmt: skip
+        Comparison(
+            "misses, at most δ = 5 %",
+            "not measured",
+            f"at most {100 * worst:.2g} % of {many} data sets",
+            "Bounds that hold for every law of bounded prices are wide for this one.",
+        ),
+        Comparison(
+            "a broken bound",
+            "—",
+            f"{100 * misses[-1] / many:.3g} % missed",
+            f"By the same count: {table['verdict'][-1]}.",
+        ),
+    )
     sheet = figure(9.0, 3.8)
     ax = sheet.subplots()
     places = np.arange(len(names))[::-1]

@@ -27,9 +27,13 @@ MIXING = C.Dependent(beta=lambda gap: STAY**gap)
 def pieces(setting: Setting) -> Sequence[Piece]:
     """The real days in their order; then trials of the chain."""
     batches = setting.batches(50, 4 * setting.trials)
-    return [Piece("dependent-real", _real),
-            *(Piece(f"dependent-trials{batch.start}to{batch.stop}", lambda batch=batch: _trials(setting, batch))
-              for batch in batches)]  # fmt: skip
+    return [
+        Piece("dependent-real", _real),
+        *(
+            Piece(f"dependent-trials{batch.start}to{batch.stop}", lambda batch=batch: _trials(setting, batch))
+            for batch in batches
+        ),
+    ]
 
 
 def _real() -> Arrays:
@@ -78,38 +82,51 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
         "blind": "default certificate, order destroyed before",
         "normal": "normal approximation as if independent (no certificate)",
         "mixing": "Dependent(β(a) = ¾^a), declared",
-    }  # fmt: skip
+    }
     many = len(trials["true"])
     quantile = float(np.quantile(trials["true"], 1 - DELTA))
     given = {key: trials[key][np.isfinite(trials[key])] for key in names}
     means = {key: float(values.mean()) if len(values) else None for key, values in given.items()}
-    table = pl.DataFrame({
-        "by": list(names.values()), "refused": [many - len(given[key]) for key in names],
-        "mean ε": list(means.values()),
-        "width": [None if mean is None else mean / quantile for mean in means.values()],
-        "missed": [float((trials["true"] > trials[key]).mean()) for key in names],
-    }, schema_overrides={"mean ε": pl.Float64, "width": pl.Float64})  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "by": list(names.values()),
+            "refused": [many - len(given[key]) for key in names],
+            "mean ε": list(means.values()),
+            "width": [None if mean is None else mean / quantile for mean in means.values()],
+            "missed": [float((trials["true"] > trials[key]).mean()) for key in names],
+        },
+        schema_overrides={"mean ε": pl.Float64, "width": pl.Float64},
+    )
     share = {key: f"{100 * float((trials['true'] > trials[key]).mean()):.3g} %" for key in names}
     comparisons = (
         Comparison(
-            "ten years of days in their order", "treated as independent samples",
+            "ten years of days in their order",
+            "treated as independent samples",
             f"{real['verdict']}: {real['reason']}",
             "Prices of neighbouring days are alike (lag-1 autocorrelation of the daily mean: 0.93).",
         ),
         Comparison(
-            "as if independent", "assumed", f"the normal approximation misses {share['normal']} of {many} data sets",
+            "as if independent",
+            "assumed",
+            f"the normal approximation misses {share['normal']} of {many} data sets",
             "Dependent days carry less information than their number says. With the order destroyed no test can see "
             f"it, and our bound for independent samples misses {share['blind']}, where 5 % are allowed.",
         ),
         Comparison(
-            "with a declared rate of mixing", "—", f"misses {share['mixing']}, at {means['mixing'] or np.inf:.3g}",
+            "with a declared rate of mixing",
+            "—",
+            f"misses {share['mixing']}, at {means['mixing'] or np.inf:.3g}",
             "Every a-th day is kept, and what their dependence may cost is taken off δ.",
         ),
-    )  # fmt: skip
+    )
     sheet = figure(9.0, 4.0)
     ax = sheet.subplots()
-    shown = {"true ‖e‖": (trials["true"], GREEN), names["normal"]: (given["normal"], RED),
-             names["blind"]: (given["blind"], ORANGE), names["mixing"]: (given["mixing"], BLUE)}  # fmt: skip
+    shown = {
+        "true ‖e‖": (trials["true"], GREEN),
+        names["normal"]: (given["normal"], RED),
+        names["blind"]: (given["blind"], ORANGE),
+        names["mixing"]: (given["mixing"], BLUE),
+    }
     least, most = (end([end(values) for values, _ in shown.values() if len(values)]) for end in (np.min, np.max))
     for label, (values, colour) in shown.items():
         ax.hist(values, bins=np.geomspace(least, most, 50).tolist(), color=colour, alpha=0.6, label=label)

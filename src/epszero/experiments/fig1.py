@@ -27,7 +27,8 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     sure = percent(1 - DELTA)
     comparisons = (
         Comparison(
-            f"error in approximating x*, s = {MOST}, {sure}", "“at most 30 %”",
+            f"error in approximating x*, s = {MOST}, {sure}",
+            "“at most 30 %”",
             f"certified {percent(best.relative('distance').mean())}; seen: 95 % of trials within "
             f"{percent(float(best.row()['error 95 %']))}",
             "With the constants printed in the paper its ε_residual is "
@@ -35,24 +36,27 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
             f"{multiple(best.relative('printed').mean())}, and a distance needs another 1/μ.",
         ),
         Comparison(
-            "how the bound shrinks with s", "“increasing the dataset size results in tighter bounds”",
+            "how the bound shrinks with s",
+            "“increasing the dataset size results in tighter bounds”",
             f"from s = {SIZES[0]} to {MOST} the paper's ε shrinks {_ratio(first, best, 'paper')} times, ours "
             f"{_ratio(first, best, 'ours')} times",
             "The paper's ε tends to E‖O(x*, ξ) − B(x*)‖ > 0, however many samples; ours to the empirical residual.",
         ),
         Comparison(
-            "spread of the error", "“widely spread results with several outliers” for few samples",
+            "spread of the error",
+            "“widely spread results with several outliers” for few samples",
             f"5–95 % of the error: {_spread(first)} at s = {SIZES[0]}, {_spread(best)} at {MOST}",
             "The same trend. After K = 1000 steps of γ = 0.02 the run is still far from its limit (τ^1000 = 0.78), "
             "which hides part of the spread.",
         ),
         Comparison(
-            "the reference x*", "a scheme that draws from the uniform law between least and greatest price",
+            "the reference x*",
+            "a scheme that draws from the uniform law between least and greatest price",
             f"median error at s = {MOST}: {percent(float(best.row()['error median']))} against x* of the pool's law, "
             f"{percent(float(np.median(best.surrogate_error)))} against the paper's",
             "The uniform law has another mean price than the data, so its equilibrium is another one.",
         ),
-    )  # fmt: skip
+    )
     figure = draw_series("number of samples s", series, f"{setting.trials} trials, K = {K}, γ = 0.02, δ = {DELTA}")
     return Outcome(series_table("s", series), comparisons, figure, series_data("s", series))
 

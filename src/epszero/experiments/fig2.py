@@ -26,20 +26,24 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     other = np.abs(trials.surrogate.mean(axis=0) - it.exact.mean(axis=0))
     comparisons = (
         Comparison(
-            "σ(x^1001) against σ(x*)", "two curves, compared by eye",
+            "σ(x^1001) against σ(x*)",
+            "two curves, compared by eye",
             f"they differ by at most {off.max():.3g} kWh an hour; trials spread by "
             f"{trials.demand.std(axis=0).max():.2g}",
             "The rest is not noise: K = 1000 steps of γ = 0.02 stop short of the equilibrium.",
         ),
         Comparison(
-            "σ(x*) itself", "under the uniform law between least and greatest price",
+            "σ(x*) itself",
+            "under the uniform law between least and greatest price",
             f"up to {other.max():.3g} kWh an hour away from σ(x*) under the law of the days",
             "Rare price spikes move the middle of the range, and with it that law's mean, far from the mean price.",
         ),
         Comparison(
-            "bidding zone", "not named", "Dutch",
+            "bidding zone",
+            "not named",
+            "Dutch",
             "Ten years of the same length (3649 days); other zones have other prices.",
         ),
-    )  # fmt: skip
+    )
     figure = draw_demand(trials, "x¹⁰⁰¹", f"{setting.trials} trials, s = {MOST}, K = {K}")
     return Outcome(demand_table(trials), comparisons, figure)

@@ -27,27 +27,32 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     errors = ", ".join(f"{percent(float(np.median(one.error)))} at {K}" for K, one in series.items())
     comparisons = (
         Comparison(
-            "the bound against K", "a limited number of iterations is “dominated” by the empirical error",
+            "the bound against K",
+            "a limited number of iterations is “dominated” by the empirical error",
             f"paper's ε: {multiple(first.relative('paper').mean())} at K = {ITERATIONS[0]}, "
             f"{multiple(last.relative('paper').mean())} at {ITERATIONS[-1]}",
             f"All that K changes in ε as published is the empirical risk, {share:.0e} of the whole; the stability "
             "term, which does not depend on K, dominates.",
         ),
         Comparison(
-            "what is left of ε as s, K → ∞", "not discussed", f"E‖O(x*, ξ) − B(x*)‖ = {noise:.3g}; our ε is "
-            f"{last.arrays['ours'].mean():.3g} already",
+            "what is left of ε as s, K → ∞",
+            "not discussed",
+            f"E‖O(x*, ξ) − B(x*)‖ = {noise:.3g}; our ε is {last.arrays['ours'].mean():.3g} already",
             "The risk is the mean of norms, not the norm of the mean: Jensen's inequality is not an equality.",
         ),
         Comparison(
-            "dispersion for K ∈ {5000, 10000}", "“a slight dispersion”",
+            "dispersion for K ∈ {5000, 10000}",
+            "“a slight dispersion”",
             f"5–95 % of the error at K = {ITERATIONS[-1]}: {percent(last.row()['error 5 %'])} to "
             f"{percent(last.row()['error 95 %'])}",
             "The same: as the iteration settles, what the samples differ in remains.",
         ),
         Comparison(
-            "convergence", "K up to 10000 with γ = 0.02", f"median error {errors}",
+            "convergence",
+            "K up to 10000 with γ = 0.02",
+            f"median error {errors}",
             "γ = 0.02 is 900 times shorter than 2/(μ + κ): experiment `convergence`.",
         ),
-    )  # fmt: skip
+    )
     figure = draw_series("iterations K", series, f"{setting.trials} trials, s = {MOST}, γ = 0.02, δ = {DELTA}")
     return Outcome(series_table("K", series), comparisons, figure, series_data("K", series))

@@ -24,11 +24,12 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     off = np.abs(trials.demand.mean(axis=0) - charging().exact.mean(axis=0))
     comparisons = (
         Comparison(
-            "σ(x^5001) against σ(x*)", "two curves, compared by eye",
+            "σ(x^5001) against σ(x*)",
+            "two curves, compared by eye",
             f"they differ by at most {off.max():.3g} kWh an hour; trials spread by "
             f"{trials.demand.std(axis=0).max():.2g}",
             "Nearer than after 1000 iterations (Figure 2), and the spread between trials is what 3000 days leave open.",
         ),
-    )  # fmt: skip
+    )
     figure = draw_demand(trials, "x⁵⁰⁰¹", f"{setting.trials} trials, s = {MOST}, K = {K}")
     return Outcome(demand_table(trials), comparisons, figure)

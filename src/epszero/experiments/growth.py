@@ -13,8 +13,14 @@ from epszero.report import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, beside, 
 
 TITLE = "Growth: ε against the number of samples, with slopes"
 SIZES = (100, 300, 1000, 3000, 10_000, 30_000)
-KINDS = {"paper, as published": GREEN, "paper, repaired": ORANGE, "vector stability": RED, "hold-out of half": PURPLE,
-         "default (empirical Bernstein)": BLUE, "mean deviation, betting": SKY}  # fmt: skip
+KINDS = {
+    "paper, as published": GREEN,
+    "paper, repaired": ORANGE,
+    "vector stability": RED,
+    "hold-out of half": PURPLE,
+    "default (empirical Bernstein)": BLUE,
+    "mean deviation, betting": SKY,
+}
 
 
 def pieces(setting: Setting) -> Sequence[Piece]:
@@ -34,24 +40,29 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     truth = [*exact, *(exact[-1] * np.sqrt(SIZES[3] / s) for s in SIZES[4:])]
     slopes = [_slope(column) for column in epsilon.T]
     rows = {**dict(zip(KINDS, epsilon.T, strict=True)), "true 95 % quantile": np.array(truth)}
-    table = pl.DataFrame({
-        "certificate": list(rows),
-        **{f"s = {s}": [row[place] for row in rows.values()] for place, s in enumerate(SIZES)},
-        "slope": [_slope(row) for row in rows.values()],
-    })  # fmt: skip
+    table = pl.DataFrame(
+        {
+            "certificate": list(rows),
+            **{f"s = {s}": [row[place] for row in rows.values()] for place, s in enumerate(SIZES)},
+            "slope": [_slope(row) for row in rows.values()],
+        }
+    )
     default = list(KINDS).index("default (empirical Bernstein)")
     comparisons = (
         Comparison(
-            "slope of ln ε over ln s", "−½ until its limit",
+            "slope of ln ε over ln s",
+            "−½ until its limit",
             f"{slopes[default]:.3f}: terms of lower order still fade, then −½",
             f"The paper's ε cannot fall below E‖O − B‖ = {floor:.3g}, which its stability term would reach at about "
             f"s = {SIZES[-1] * (epsilon[-1, 0] / floor) ** 2:.0e}; ours has no such limit.",
         ),
         Comparison(
-            f"ε at s = {SIZES[-1]}", f"{epsilon[-1, 0]:.3g}", f"{epsilon[-1, default]:.3g}",
+            f"ε at s = {SIZES[-1]}",
+            f"{epsilon[-1, 0]:.3g}",
+            f"{epsilon[-1, default]:.3g}",
             f"{epsilon[-1, default] / truth[-1]:.3g} times the true quantile; the limit of that ratio is about 1.4.",
         ),
-    )  # fmt: skip
+    )
     sheet = figure(9.5, 5.0)
     ax = sheet.subplots()
     for (name, colour), column, slope in zip(KINDS.items(), epsilon.T, slopes, strict=True):

@@ -27,32 +27,42 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
         "surrogate law, solved exactly": it.uniform,
         f"surrogate law, the paper's scheme ({int(found[0]['drawn']):,} draws)": scheme,
     }
-    table = pl.DataFrame([
-        {"reference": name, "‖x‖": size(x), "distance to x*, relative": size(x - it.exact) / size(it.exact),
-         "distance to the surrogate law's, relative": size(x - it.uniform) / size(it.uniform),
-         "least demand (kWh)": float(x.mean(axis=0).min()), "greatest demand (kWh)": float(x.mean(axis=0).max())}
-        for name, x in points.items()
-    ])  # fmt: skip
+    table = pl.DataFrame(
+        [
+            {
+                "reference": name,
+                "‖x‖": size(x),
+                "distance to x*, relative": size(x - it.exact) / size(it.exact),
+                "distance to the surrogate law's, relative": size(x - it.uniform) / size(it.uniform),
+                "least demand (kWh)": float(x.mean(axis=0).min()),
+                "greatest demand (kWh)": float(x.mean(axis=0).max()),
+            }
+            for name, x in points.items()
+        ]
+    )
     values = it.pool.values
     middle = (values.min(axis=0) + values.max(axis=0)) / 2
     comparisons = (
         Comparison(
-            "the law behind x*", "uniform between each hour's least and greatest price of the pool",
+            "the law behind x*",
+            "uniform between each hour's least and greatest price of the pool",
             f"its mean price is {middle.mean():.3f} €/kWh; that of the days is {values.mean():.3f} €/kWh",
             "The extremes are single days (a crisis in August 2022, a storm of negative prices).",
         ),
         Comparison(
-            "x*", "one reference",
+            "x*",
+            "one reference",
             f"the two equilibria are {percent(size(it.uniform - it.exact) / size(it.exact))} of the norm of the first "
             f"apart, {percent(size(it.uniform - it.exact) / size(it.uniform))} of that of the second",
             "An error measured against the surrogate's x* tends to the latter, however many samples.",
         ),
         Comparison(
-            "accuracy of the scheme", "not given",
+            "accuracy of the scheme",
+            "not given",
             f"{percent(size(scheme - it.uniform) / size(it.uniform))} from its own limit",
             f"{SCHEME_ITERATIONS} iterations with γ = {SCHEME_STEP:g}; the paper gives neither.",
         ),
-    )  # fmt: skip
+    )
     sheet = figure(9.0, 5.6)
     top, bottom = sheet.subplots(2, 1, sharex=True)
     hours = np.arange(values.shape[1])

@@ -7,12 +7,13 @@ largest ‖O(x, ξ)‖ and loss that the data show at the output.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import clarabel
 import equinox as eqx
+import jax
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from epszero.experiments._charging import DELTA, ITERATIONS
 from epszero.experiments._outcome import Comparison, Outcome, Setting, finite
 from epszero.experiments._store import Arrays, Piece
 from epszero.report import BLUE, GREEN, ORANGE, PURPLE, beside, figure, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FloatArray = NDArray[np.float64]
 C = ez.certificates
@@ -36,10 +40,10 @@ FORMULA, RISK = "paper's ε, by its formula", "paper's ε_residual"  # columns
 class Perturbed(eqx.Module):
     """The oracle (P̄ + diag ξ)x + q; a module, so that programs compiled for one instance serve all."""
 
-    P: Any
-    q: Any
+    P: FloatArray
+    q: FloatArray
 
-    def __call__(self, x: Any, xi: Any) -> Any:
+    def __call__(self, x: jax.Array, xi: jax.Array) -> jax.Array | FloatArray:
         return self.P @ x + xi * x + self.q
 
 
@@ -97,10 +101,13 @@ class Instance:
 def pieces(setting: Setting) -> Sequence[Piece]:
     """Both kinds of noise, batch by batch; then the audit."""
     trials = [
-        Piece(f"academic-{'normal' if gaussian else 'bounded'}-trials{batch.start}to{batch.stop}",
-              lambda gaussian=gaussian, batch=batch: _trials(setting, gaussian, batch))
-        for gaussian in (True, False) for batch in setting.batches()
-    ]  # fmt: skip
+        Piece(
+            f"academic-{'normal' if gaussian else 'bounded'}-trials{batch.start}to{batch.stop}",
+            lambda gaussian=gaussian, batch=batch: _trials(setting, gaussian, batch),
+        )
+        for gaussian in (True, False)
+        for batch in setting.batches()
+    ]
     return [*trials, Piece("academic-audit", lambda: _audit(setting))]
 
 
@@ -160,53 +167,64 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
     ours = table.filter(pl.col("noise") == "as published")
     comparisons = (
         Comparison(
-            "avg Δx_K × 10⁻³, K = 100 … 10000", ", ".join(map(str, PUBLISHED_ERROR)),
+            "avg Δx_K × 10⁻³, K = 100 … 10000",
+            ", ".join(map(str, PUBLISHED_ERROR)),
             _listed(1000 * ours["avg Δx"]),
             "The paper's P̄, q, a and x⁰ are not published, and errors scale with a. The shape is the same: a "
             "transient, then a floor that 10000 samples leave.",
         ),
         Comparison(
-            "avg ε", ", ".join(map(str, PUBLISHED_EPSILON)),
-            f"ε = ε_residual/γ: {_listed(ours[FORMULA])}; ε_residual: "
-            f"{_listed(ours[RISK])}",
+            "avg ε",
+            ", ".join(map(str, PUBLISHED_EPSILON)),
+            f"ε = ε_residual/γ: {_listed(ours[FORMULA])}; ε_residual: {_listed(ours[RISK])}",
             "The published values are of the size of ε_residual, before the division by γ. And Lemma 3.7 makes β grow "
             "like K, so with one M and ℓ̄ every iteration adds the same, but for the falling empirical risk; the "
             "published row grows by 9e-4 an iteration up to K = 1000, and by 3e-4 beyond.",
         ),
         Comparison(
-            "assumptions of Thm 3.8", "“not all the produced samples are guaranteed to be positive semidefinite”",
-            f"{bent} are not; normal noise has no bound M; λ_min(P̄) = 0", "The theorem does not apply: refused.",
+            "assumptions of Thm 3.8",
+            "“not all the produced samples are guaranteed to be positive semidefinite”",
+            f"{bent} are not; normal noise has no bound M; λ_min(P̄) = 0",
+            "The theorem does not apply: refused.",
         ),
         Comparison(
-            "a certificate that does apply", "—",
+            "a certificate that does apply",
+            "—",
             f"our ε: {ours['our ε'][0]:.2g} at K = 100, {ours['our ε'][-1]:.2g} at 10000, with the tails of the noise "
             "declared (sub-Gaussian, σ² = ½)",
             "The oracle is affine in ξ, so neither K nor monotonicity matters.",
         ),
-    )  # fmt: skip
+    )
     return Outcome(table, comparisons, _draw(table), text=text)
 
 
-def _listed(values: Any) -> str:
+def _listed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:.3g}" for value in values)
 
 
 def _rows(noise: str, parts: Sequence[Arrays]) -> pl.DataFrame:
     joined = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
     published = noise == "as published"
-    return pl.DataFrame({
-        "noise": [noise] * len(ITERATIONS), "K": list(ITERATIONS),
-        "published avg Δx": [value / 1000 for value in PUBLISHED_ERROR] if published else [None] * len(ITERATIONS),
-        "avg Δx": joined["error"].mean(axis=1),
-        "published avg ε": list(PUBLISHED_EPSILON) if published else [None] * len(ITERATIONS),
-        RISK: joined["risk"].mean(axis=1), FORMULA: joined["paper"].mean(axis=1),
-        "repaired ε": joined["repaired"].mean(axis=1), "our ε": joined["ours"].mean(axis=1),
-        "true ‖e‖": joined["true"].mean(axis=1), "our bound on Δx": joined["distance"].mean(axis=1),
-        "ours missed": (joined["true"] > joined["ours"]).sum(axis=1),
-    }, schema_overrides={"published avg Δx": pl.Float64, "published avg ε": pl.Float64})  # fmt: skip
+    return pl.DataFrame(
+        {
+            "noise": [noise] * len(ITERATIONS),
+            "K": list(ITERATIONS),
+            "published avg Δx": [value / 1000 for value in PUBLISHED_ERROR] if published else [None] * len(ITERATIONS),
+            "avg Δx": joined["error"].mean(axis=1),
+            "published avg ε": list(PUBLISHED_EPSILON) if published else [None] * len(ITERATIONS),
+            RISK: joined["risk"].mean(axis=1),
+            FORMULA: joined["paper"].mean(axis=1),
+            "repaired ε": joined["repaired"].mean(axis=1),
+            "our ε": joined["ours"].mean(axis=1),
+            "true ‖e‖": joined["true"].mean(axis=1),
+            "our bound on Δx": joined["distance"].mean(axis=1),
+            "ours missed": (joined["true"] > joined["ours"]).sum(axis=1),
+        },
+        schema_overrides={"published avg Δx": pl.Float64, "published avg ε": pl.Float64},
+    )
 
 
-def _draw(table: pl.DataFrame) -> Any:
+def _draw(table: pl.DataFrame) -> "Figure":
     sheet = figure(11.0, 4.2)
     axes = list(sheet.subplots(1, 2, sharey=True))
     lines = {FORMULA: GREEN, "published avg ε": ORANGE, "our ε": BLUE, "true ‖e‖": PURPLE}

@@ -18,7 +18,7 @@ import numpy as np
 from epszero._checks import positive, refuse
 from epszero._double import in_double, is_traced
 from epszero._shaped import Shaped
-from epszero._types import Array
+from epszero._types import Array, PyTree
 
 DOMAIN_TOLERANCE = 1e-9
 """A point this close to the domain, relative to its size, counts as inside: rounding must not turn values into ∞."""
@@ -29,21 +29,21 @@ class Function(Shaped):
 
     # -- what users call ----------------------------------------------------------------------------------------------
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: PyTree) -> Any:
         """f(x), +∞ outside the domain; one value per batch entry."""
         return in_double(self, "_value", self._checked("x", x))
 
-    def prox(self, v: Any, step: Any = 1.0) -> Any:
+    def prox(self, v: PyTree, step: PyTree = 1.0) -> Any:
         """argmin_x f(x) + ‖x − v‖²/(2·step)."""
         return in_double(self, "_prox", *self.prox_arguments(v, step))
 
-    def conjugate(self, y: Any) -> Any:
+    def conjugate(self, y: PyTree) -> Any:
         """f*(y) = sup_x ⟨x, y⟩ − f(x)."""
         return in_double(self, "_conjugate", self._checked("y", y))
 
     # -- shapes -------------------------------------------------------------------------------------------------------
 
-    def prox_arguments(self, v: Any, step: Any, at: str = "") -> tuple[Any, Any]:
+    def prox_arguments(self, v: PyTree, step: PyTree, at: str = "") -> tuple[Any, Any]:
         """v and step as `_prox` wants them, refused in a sentence that says `at` which part of a pytree they stand."""
         v = self._checked(f"v{at}", v)
         step = step if is_traced(step) else positive(f"step{at}", step)

@@ -12,6 +12,7 @@ from epszero.functions._calculus import inner_function
 class Conjugate(Function):
     """The conjugate of a function, as a function."""
 
+    formula = True
     made_of = "function"
     function: Function
 

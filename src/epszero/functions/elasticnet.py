@@ -15,6 +15,7 @@ from epszero.functions._base import Function, indicator, soft
 class ElasticNet(Function):
     """The ℓ1 norm plus half the squared ℓ2 norm, each weighted."""
 
+    formula = True
     per_entry = ("l1", "l2")
     l1: FloatArray
     l2: FloatArray

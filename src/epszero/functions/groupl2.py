@@ -23,6 +23,7 @@ NOWHERE = np.iinfo(np.int32).max  # fills the rows of short groups: an index out
 class GroupL2(Function):
     """The group lasso norm: `groups` is a list of lists of indices."""
 
+    formula = True
     static = ("reach",)
     vectors = ("weight",)
     reach: int  # the largest index in a group, plus 1

@@ -14,6 +14,7 @@ from epszero.functions._base import Function, indicator
 class Hinge(Function):
     """The hinge loss of support vector machines."""
 
+    formula = True
     per_entry = ("weight", "margin")
     weight: FloatArray
     margin: FloatArray

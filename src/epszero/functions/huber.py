@@ -15,6 +15,7 @@ from epszero.functions._base import Function, indicator, soft, square_over
 class Huber(Function):
     """Quadratic near 0, linear beyond `threshold`."""
 
+    formula = True
     per_entry = ("threshold", "weight")
     threshold: FloatArray
     weight: FloatArray

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 from epszero._checks import known_arguments, refuse
 from epszero._types import Array
 from epszero.functions._base import DOMAIN_TOLERANCE, Function, nan_in
-from epszero.sets._base import Set
+from epszero.sets import Set
 
 
 class Indicator(Function):
     """The indicator of a set; points have the set's rank and shape."""
 
+    formula = True
     made_of = "set"
     set: Set
 

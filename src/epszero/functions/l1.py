@@ -13,6 +13,7 @@ from epszero.functions._base import Function, indicator, soft
 class L1(Function):
     """The ℓ1 norm, weighted."""
 
+    formula = True
     per_entry = ("weight",)
     weight: FloatArray
 

@@ -13,6 +13,7 @@ from epszero.functions._base import Function, indicator, shrinkage, spread
 class L2(Function):
     """The Euclidean norm, weighted."""
 
+    formula = True
     per_point = ("weight",)
     weight: FloatArray
 

@@ -13,6 +13,7 @@ from epszero.functions._base import Function, indicator
 class Linear(Function):
     """A linear function."""
 
+    formula = True
     per_entry = ("slope",)
     slope: FloatArray
 

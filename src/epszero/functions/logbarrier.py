@@ -14,6 +14,7 @@ from epszero.functions._base import Function
 class LogBarrier(Function):
     """The barrier of interior-point methods, weighted."""
 
+    formula = True
     per_entry = ("weight",)
     weight: FloatArray
 

@@ -16,6 +16,7 @@ from epszero.functions._base import Function, indicator, spread
 class MaxEntry(Function):
     """The largest entry, weighted."""
 
+    formula = True
     per_point = ("weight",)
     weight: FloatArray
 

@@ -19,6 +19,7 @@ PASSES = 3  # from a start within a factor of 2, the fourth-order iteration is a
 class NegativeEntropy(Function):
     """Boltzmann and Shannon's entropy with its sign turned, weighted."""
 
+    formula = True
     per_entry = ("weight",)
     weight: FloatArray
 

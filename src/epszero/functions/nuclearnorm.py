@@ -15,6 +15,7 @@ from epszero.functions._base import Function, indicator, soft, spread
 class NuclearNorm(Function):
     """The nuclear norm of matrices, weighted."""
 
+    formula = True
     per_point = ("weight",)
     weight: FloatArray
 

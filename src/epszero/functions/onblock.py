@@ -20,6 +20,7 @@ from epszero.functions._indices import check_reach, distinct_indices
 class OnBlock(Function):
     """A function of vectors, applied to a part of a longer vector."""
 
+    formula = True
     static = ("bounds", "reach")
     function: Function
     bounds: tuple[Any, Any, Any] | None  # start, stop, step when the block is a slice

@@ -13,6 +13,7 @@ from epszero.functions._calculus import inner_function
 class Precomposed(Function):
     """A function of a multiple of its argument; factor = −1 mirrors it."""
 
+    formula = True
     made_of = "function"
     per_point = ("factor",)
     function: Function

@@ -13,12 +13,14 @@ from epszero._checks import first_index, known_arguments, label, real_array, ref
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator, spread
 
-ASYMMETRY = 1e-10  # relative to the largest entry, or eigenvalue: what rounding may do to a symmetric PSD matrix
+ASYMMETRY = 1e-10  # relative to the largest entry: what rounding may do to a symmetric matrix
+NEGATIVE = 16  # times the rounding of an eigenvalue: what a positive semidefinite matrix may fall below 0 by
 
 
 class Quadratic(Function):
     """A convex quadratic function."""
 
+    formula = True
     per_entry = ("q", "eigenvalues")
     matrices = ("P", "eigenvectors")
     P: FloatArray
@@ -82,7 +84,8 @@ def _checked_q(q: Real, shape: tuple[int, ...]) -> FloatArray:
 def _decomposed(P: FloatArray) -> tuple[FloatArray, FloatArray]:
     eigenvalues, eigenvectors = np.linalg.eigh(P)
     largest = np.abs(eigenvalues).max(axis=-1, keepdims=True)
-    bad = eigenvalues < -ASYMMETRY * largest
+    rounding = P.shape[-1] * np.finfo(np.float64).eps * largest
+    bad = eigenvalues < -NEGATIVE * rounding
     if bad.any():
         where = first_index(bad)
         refuse(
@@ -90,5 +93,4 @@ def _decomposed(P: FloatArray) -> tuple[FloatArray, FloatArray]:
             f"must be positive semidefinite, but it has the eigenvalue {eigenvalues[where]:g}",
             "A convex quadratic has none below 0: check the sign, or add a multiple of the identity",
         )
-    rounding = P.shape[-1] * np.finfo(np.float64).eps * largest
     return np.where(eigenvalues <= rounding, 0.0, eigenvalues), eigenvectors

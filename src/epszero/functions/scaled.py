@@ -13,6 +13,7 @@ from epszero.functions._calculus import inner_function
 class Scaled(Function):
     """A positive multiple of a function."""
 
+    formula = True
     made_of = "function"
     per_point = ("factor",)
     function: Function

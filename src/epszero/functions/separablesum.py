@@ -18,11 +18,12 @@ from epszero.functions._base import Function
 class SeparableSum(Function):
     """One function per block of variables."""
 
+    formula = True
     functions: PyTree
 
     @known_arguments
     def __init__(self, functions: PyTree) -> None:
-        parts = jax.tree_util.tree_leaves_with_path(functions, is_leaf=_is_function)
+        parts = jax.tree_util.tree_leaves_with_path(functions, is_leaf=lambda node: node is None or _is_function(node))
         if not parts or not parts[0][0]:
             rule = "must be a list, tuple or dictionary with at least one function"
             refuse("functions", f"{rule}, but it is {functions!r}", "Write SeparableSum([f, g])")
@@ -38,7 +39,7 @@ class SeparableSum(Function):
     def rank(self) -> int:
         return 0  # a point is not one array
 
-    def prox_arguments(self, v: Any, step: Any, at: str = "") -> tuple[Any, Any]:
+    def prox_arguments(self, v: PyTree, step: PyTree, at: str = "") -> tuple[Any, Any]:
         form, pairs = self._form(), list[tuple[Any, Any]]()
         steps = form.unflatten([step] * form.num_leaves) if _is_number(step) else step
         for path, f, leaf, one in self._matched({f"v{at}": v, f"step{at}": steps}):

@@ -14,6 +14,7 @@ from epszero.functions._base import Function, square_over
 class SquaredL2(Function):
     """Half the squared distance from `center`, weighted."""
 
+    formula = True
     per_entry = ("weight", "center")
     weight: FloatArray
     center: FloatArray

@@ -14,6 +14,7 @@ from epszero.functions._calculus import inner_function
 class Tilted(Function):
     """A function plus a linear one."""
 
+    formula = True
     made_of = "function"
     per_entry = ("slope",)
     function: Function

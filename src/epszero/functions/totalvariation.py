@@ -17,6 +17,7 @@ from epszero.functions._fused import fused
 class TotalVariation1D(Function):
     """Total variation of a sequence, weighted."""
 
+    formula = True
     per_point = ("weight",)
     weight: FloatArray
 

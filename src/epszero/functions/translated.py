@@ -14,6 +14,7 @@ from epszero.functions._calculus import inner_function
 class Translated(Function):
     """A function moved by a vector."""
 
+    formula = True
     made_of = "function"
     per_entry = ("by",)
     function: Function

@@ -13,6 +13,8 @@ from epszero.functions._base import Function, indicator, nan_in
 class Zero(Function):
     """The zero function."""
 
+    formula = True
+
     @known_arguments
     def __init__(self) -> None:
         pass

@@ -10,22 +10,22 @@ from typing import Any
 from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
-from epszero.constants import Known, StepRange, declared_only, lipschitz_range
+from epszero.facts import AverageFacts, StepRange, declared_only, lipschitz_range
 from epszero.methods._base import (
     Method,
     State,
-    first_search,
     first_state,
     forward_backward,
-    last_size,
     no_bound_by_zeros,
-    settled,
-    this_size,
+    starting_pace,
+    step_taken,
+    step_to_take,
+    tested,
 )
 from epszero.methods.backtracking import lipschitz
-from epszero.methods.stability import Facts, Measured, Stability, Unstable
-from epszero.methods.steps import Steps
-from epszero.oracles import Average, PrimalDual
+from epszero.methods.stability import MeasuredSteps, Premises, Stability, Unstable
+from epszero.methods.steps import Steps, StepSize
+from epszero.oracles import Average, strategies
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
@@ -36,13 +36,14 @@ class Extragradient(Method):
     `step`: as in `ez.ForwardBackward`; None takes the best step for a declared Lipschitz constant, or backtracks.
     """
 
-    static = ("description", "unbounded")
+    texts = (*Method.texts, "unbounded")
+    static = texts
     steps: Steps
     description: str
     unbounded: str  # why there is no stability bound; empty where there is
 
     @known_arguments
-    def __init__(self, step: Any = None) -> None:
+    def __init__(self, step: StepSize = None) -> None:
         self.steps = Steps.of(step)
         self.description = "extragradient"
 
@@ -50,41 +51,42 @@ class Extragradient(Method):
     def open(self) -> bool:
         return self.steps.searched
 
-    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "Extragradient":
-        known = known or declared_only(problem)
-        method = object.__new__(Extragradient)
-        point = x.x if isinstance(x, PrimalDual) else x
-        method.steps = self.steps.settled(x, lipschitz_range(known, problem.coupling, point))
-        method.description = f"extragradient, {method.steps.how}"
-        method.unbounded = no_bound_by_zeros(problem, proximal=True)
-        return method
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"step": self.steps.given}
 
-    def limits(self, problem: Problem, x: PyTree, known: Known) -> tuple[float, StepRange] | None:
-        found = lipschitz_range(known, problem.coupling, x.x if isinstance(x, PrimalDual) else x)
+    def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> "Extragradient":
+        known = known or declared_only(problem)
+        steps = self.steps.settled(x, lipschitz_range(known, problem.coupling, strategies(x)))
+        unbounded = no_bound_by_zeros(problem, proximal=True)
+        return self._settled(steps=steps, description=f"extragradient, {steps.how}", unbounded=unbounded)
+
+    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
+        found = lipschitz_range(known, problem.coupling, strategies(x))
         return None if found is None or self.steps.searched else (self.steps.longest, found)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
-        return first_state(x, Bx, None, first_search(B, x, Bx) if self.steps.searched else None)
+        return first_state(x, Bx, None, starting_pace(B, x, Bx) if self.steps.searched else None)
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx
-        step = this_size(self.steps, state)
-        middle, _ = forward_backward(A, x, Bx, step)
-        B_middle = B(middle)
-        p, z = forward_backward(A, x, B_middle, step)
-        Bp = B(p)
-        verdict = lipschitz(subtract(middle, x), subtract(B_middle, Bx), B_middle)
-        next_state = State(state.k + 1, p, Bp, None, z, norm(add(z, Bp)), state.stuck, None)
-        return settled(self.steps, verdict, next_state, state)
+        Gamma = step_to_take(self.steps, state)
+        x_bar, _ = forward_backward(A, x, Bx, Gamma)
+        Bx_bar = B(x_bar)
+        x_next, z = forward_backward(A, x, Bx_bar, Gamma)
+        Bx_next = B(x_next)
+        test = lipschitz(subtract(x_bar, x), subtract(Bx_bar, Bx), Bx_bar)
+        new = State(state.k + 1, x_next, Bx_next, None, z, norm(add(z, Bx_next)), state.stuck, None)
+        return tested(self.steps, test, new, state)
 
-    def last_step(self, state: State) -> Any:
-        return last_size(self.steps, state)
+    def last_step(self, state: State) -> PyTree:
+        return step_taken(self.steps, state)
 
-    def stability(self, facts: Facts, iterations: int) -> Stability:
+    def stability(self, facts: Premises, iterations: int) -> Stability:
         """By the distance to the zeros: each of the K+1 steps brings the iterate, the output too, nearer by ρ_k."""
         if self.unbounded:
             raise Unstable(self.unbounded)
-        steps = Measured(self.steps, facts, iterations)
+        steps = MeasuredSteps(self.steps, facts, iterations)
         rho = steps.nearer()
         return steps.by_zeros(rho, last=rho)

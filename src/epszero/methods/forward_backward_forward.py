@@ -15,22 +15,22 @@ import jax.numpy as jnp
 from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import PyTree
-from epszero.constants import Known, StepRange, declared_only, lipschitz_range
+from epszero.facts import AverageFacts, StepRange, declared_only, lipschitz_range
 from epszero.methods._base import (
     Method,
     State,
-    first_search,
     first_state,
     forward_backward,
-    last_size,
     no_bound_by_zeros,
-    settled,
-    this_size,
+    starting_pace,
+    step_taken,
+    step_to_take,
+    tested,
 )
 from epszero.methods.backtracking import lipschitz
-from epszero.methods.stability import Facts, Measured, Stability, Unstable
-from epszero.methods.steps import Steps, times
-from epszero.oracles import Average, PrimalDual
+from epszero.methods.stability import MeasuredSteps, Premises, Stability, Unstable
+from epszero.methods.steps import Steps, StepSize, times
+from epszero.oracles import Average, strategies
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
@@ -41,13 +41,14 @@ class ForwardBackwardForward(Method):
     `step`: as in `ez.ForwardBackward`; None takes the best step for a declared Lipschitz constant, or backtracks.
     """
 
-    static = ("description", "unbounded")
+    texts = (*Method.texts, "unbounded")
+    static = texts
     steps: Steps
     description: str
     unbounded: str  # why there is no stability bound but for affine B; empty where there is
 
     @known_arguments
-    def __init__(self, step: Any = None) -> None:
+    def __init__(self, step: StepSize = None) -> None:
         self.steps = Steps.of(step)
         self.description = "forward-backward-forward"
 
@@ -55,46 +56,47 @@ class ForwardBackwardForward(Method):
     def open(self) -> bool:
         return self.steps.searched
 
-    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "ForwardBackwardForward":
-        known = known or declared_only(problem)
-        method = object.__new__(ForwardBackwardForward)
-        point = x.x if isinstance(x, PrimalDual) else x
-        method.steps = self.steps.settled(x, lipschitz_range(known, problem.coupling, point))
-        method.description = f"forward-backward-forward, {method.steps.how}"
-        method.unbounded = no_bound_by_zeros(problem, proximal=False)
-        return method
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"step": self.steps.given}
 
-    def limits(self, problem: Problem, x: PyTree, known: Known) -> tuple[float, StepRange] | None:
-        found = lipschitz_range(known, problem.coupling, x.x if isinstance(x, PrimalDual) else x)
+    def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> "ForwardBackwardForward":
+        known = known or declared_only(problem)
+        steps = self.steps.settled(x, lipschitz_range(known, problem.coupling, strategies(x)))
+        unbounded = no_bound_by_zeros(problem, proximal=False)
+        return self._settled(steps=steps, description=f"forward-backward-forward, {steps.how}", unbounded=unbounded)
+
+    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
+        found = lipschitz_range(known, problem.coupling, strategies(x))
         return None if found is None or self.steps.searched else (self.steps.longest, found)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
-        return first_state(x, Bx, x, first_search(B, x, Bx) if self.steps.searched else None)
+        return first_state(x, Bx, x, starting_pace(B, x, Bx) if self.steps.searched else None)
 
     def step(self, A: Backward, B: Average, state: State) -> State:
         x, Bx = state.x, state.Bx
-        step = this_size(self.steps, state)
-        p, z = forward_backward(A, x, Bx, step)
-        Bp = B(p)
-        new = subtract(p, times(step, subtract(Bp, Bx)))
-        B_new = B(new)
-        verdict = lipschitz(subtract(p, x), subtract(Bp, Bx), Bp)
-        limit = jnp.where(jnp.isfinite(norm(B_new)), verdict.limit, 0.0)  # too long where B̂ does not exist at x⁺
-        next_state = State(state.k + 1, new, B_new, p, z, norm(add(z, Bp)), state.stuck, None)
-        return settled(self.steps, verdict._replace(limit=limit), next_state, state)
+        Gamma = step_to_take(self.steps, state)
+        x_bar, z = forward_backward(A, x, Bx, Gamma)
+        Bx_bar = B(x_bar)
+        x_next = subtract(x_bar, times(Gamma, subtract(Bx_bar, Bx)))
+        Bx_next = B(x_next)
+        test = lipschitz(subtract(x_bar, x), subtract(Bx_bar, Bx), Bx_bar)
+        limit = jnp.where(jnp.isfinite(norm(Bx_next)), test.limit, 0.0)  # too long where B̂ does not exist at x⁺
+        new = State(state.k + 1, x_next, Bx_next, x_bar, z, norm(add(z, Bx_bar)), state.stuck, None)
+        return tested(self.steps, test._replace(limit=limit), new, state)
 
-    def last_step(self, state: State) -> Any:
-        return last_size(self.steps, state)
+    def last_step(self, state: State) -> PyTree:
+        return step_taken(self.steps, state)
 
-    def stability(self, facts: Facts, iterations: int) -> Stability:
+    def stability(self, facts: Premises, iterations: int) -> Stability:
         """B affine: q = ρ and c = γ‖I − γJ‖R. Else the distance to the zeros, which needs κ wherever x⁺ may be.
 
         The last step's output is x̄ = J_{ΓA}(x − ΓB̂(x)): a step of forward-backward, with its q and c.
         """
         if facts.jacobian is not None:  # what it says holds at x⁺ too, and for strategies and multipliers together
             facts = replace(facts, mu=None, kappa=None, theta=None)
-        steps = Measured(self.steps, facts, iterations)
+        steps = MeasuredSteps(self.steps, facts, iterations)
         rho, ahead, c = steps.nearer(), steps.ahead, steps.longest * facts.R
         if ahead is not None:
             why = f"ρ ≤ {rho.max():.6g} and ‖I − γJ‖ ≤ {ahead.max():.6g}, B affine"
@@ -102,6 +104,8 @@ class ForwardBackwardForward(Method):
         if self.unbounded:
             raise Unstable(self.unbounded)
         if not facts.everywhere:
-            raise Unstable("B is not affine, and its constants are known on the domain only, which x⁺ may leave. "
-                           "Use ez.Extragradient(step=γ), all of whose points lie in the domain.")  # fmt: skip
+            raise Unstable(
+                "B is not affine, and its constants are known on the domain only, which x⁺ may leave. "
+                "Use ez.Extragradient(step=γ), all of whose points lie in the domain."
+            )
         return steps.by_zeros(rho, last=steps.forward()[0])

@@ -19,11 +19,11 @@ import numpy as np
 
 from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
-from epszero._types import FloatArray, PyTree
-from epszero.constants import MANY_ROWS, Known, declared_only, scaled_rows, spectrum, step_range
-from epszero.methods._base import Method, State, chosen, first_search, first_state, forward_backward
+from epszero._types import FloatArray, PyTree, Real
+from epszero.facts import MANY_ROWS, AverageFacts, declared_only, scaled_rows, spectrum, step_range
+from epszero.methods._base import Method, State, first_state, forward_backward, new_or_old, starting_pace
 from epszero.methods.backtracking import cocoercive, judged
-from epszero.methods.stability import SEARCHED, Facts, Measured, Stability, Unstable
+from epszero.methods.stability import SEARCHED, MeasuredSteps, Premises, Stability, Unstable
 from epszero.methods.steps import Steps, checked_step
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems import AffineConstraint, Problem
@@ -39,7 +39,7 @@ class PreconditionedForwardBackward(Method):
     What is left out is chosen from the declared constants, or by backtracking where there are none.
     """
 
-    static = ("description",)
+    static = Method.texts
     primal: PyTree  # α; None where it is searched for
     dual: FloatArray | None  # β; None where it is found together with α
     unit: FloatArray | None  # β up to a factor: ‖unit^½ G‖ = 1
@@ -47,7 +47,7 @@ class PreconditionedForwardBackward(Method):
     description: str
 
     @known_arguments
-    def __init__(self, step: Any = None, dual_step: Any = None) -> None:
+    def __init__(self, step: PyTree = None, dual_step: Real | None = None) -> None:
         if callable(step):
             refuse("step", "cannot change with k here, as the metric would", "Pass a number, or one per agent")
         Steps.of(step)
@@ -60,7 +60,13 @@ class PreconditionedForwardBackward(Method):
     def open(self) -> bool:
         return self.primal is None
 
-    def prepared(self, problem: Problem, x: PyTree, known: Known | None = None) -> "PreconditionedForwardBackward":
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"step": self.primal, "dual_step": self.dual}
+
+    def prepared(
+        self, problem: Problem, x: PyTree, known: AverageFacts | None = None
+    ) -> "PreconditionedForwardBackward":
         known = known or declared_only(problem)
         if not isinstance(problem.coupling, AffineConstraint):
             has, other = ("none", "ez.ForwardBackward()") if problem.coupling is None else ("convex ones", CONVEX)
@@ -75,7 +81,7 @@ class PreconditionedForwardBackward(Method):
             primal = jnp.asarray(1 / (1 / steps.best + (strength if strength is not None else 1 / steps.best)))
             how = f"step {float(primal):.6g} from {steps.because}"
         else:
-            return self._settled(None, dual, unit, strength, "steps by backtracking")
+            return self._with(None, dual, unit, strength, "steps by backtracking")
         longest = float(Steps(primal).rows(0).max())
         slowest = 0.0 if steps is None else 1 / steps.limit  # 1/(2θ) ≤ λ_min(S) must hold
         if dual is None:
@@ -83,43 +89,47 @@ class PreconditionedForwardBackward(Method):
             dual = unit * max(strength, 0.0)
         if (left := 1 / longest - (strength or 0.0)) <= slowest:
             why = "" if steps is None else f" ({steps.because})"
-            refuse("step, dual_step", f"1/step − ‖dual_step^½ G‖² must exceed {slowest:.6g}, but it is {left:.6g}{why}",
-                   "Shorten one of them, or leave both out")  # fmt: skip
-        return self._settled(primal, dual, unit, strength, how)
+            refuse(
+                "step, dual_step",
+                f"1/step − ‖dual_step^½ G‖² must exceed {slowest:.6g}, but it is {left:.6g}{why}",
+                "Shorten one of them, or leave both out",
+            )
+        return self._with(primal, dual, unit, strength, how)
 
     def init(self, A: Backward, B: CoupledMean, x: PrimalDual) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
         Fx = B.base(x.x)
-        pace = first_search(B.base, x.x, Fx) if self.primal is None else None
+        pace = starting_pace(B.base, x.x, Fx) if self.primal is None else None
         return first_state(x, B(x), None, (pace, Fx))
 
     def step(self, A: Backward, B: CoupledMean, state: State) -> State:  # pyright: ignore[reportIncompatibleMethodOverride]
-        (x, multipliers), (pace, Fx) = state.x, state.own
+        (x, lam), (pace, Fx) = state.x, state.own
         slope, slack = state.Bx  # F̂(x) + Gᵀλ and b − Gx
         alpha, beta = self._metric(None if pace is None else pace.step)
-        p, z = forward_backward(A.block("x"), x, slope, alpha)
-        Fp, slack_p = B.base(p), -B.coupling.value(p)
-        raised = multipliers + beta * (slack - 2 * slack_p)
-        found = jnp.maximum(raised, 0.0)
-        Bp = PrimalDual(add(Fp, B.coupling.pull(p, found)), slack_p)
-        element = PrimalDual(z, (raised - found) / beta)
-        residual = norm(add(element, Bp))
-        new = State(state.k + 1, PrimalDual(p, found), Bp, None, element, residual, state.stuck, (pace, Fp))
+        x_next, z_x = forward_backward(A.block("x"), x, slope, alpha)
+        Fx_next, slack_next = B.base(x_next), -B.coupling.value(x_next)
+        y = lam + beta * (slack - 2 * slack_next)  # λ + β(G(2x⁺ − x) − b)
+        lam_next = jnp.maximum(y, 0.0)
+        z = PrimalDual(z_x, (y - lam_next) / beta)
+        Bx_next = PrimalDual(add(Fx_next, B.coupling.pull(x_next, lam_next)), slack_next)
+        residual, own = norm(add(z, Bx_next)), (pace, Fx_next)
+        new = State(state.k + 1, PrimalDual(x_next, lam_next), Bx_next, None, z, residual, state.stuck, own)
         if pace is None:
             return new
-        judgement = judged(pace, cocoercive(subtract(p, x), subtract(Fp, Fx), Fp))
-        return chosen(judgement, new._replace(own=(judgement.pace, Fp)), state._replace(own=(judgement.pace, Fx)))
+        judgement = judged(pace, cocoercive(subtract(x_next, x), subtract(Fx_next, Fx), Fx_next))
+        pace = judgement.pace
+        return new_or_old(judgement, new._replace(own=(pace, Fx_next)), state._replace(own=(pace, Fx)))
 
-    def last_step(self, state: State) -> Any:
+    def last_step(self, state: State) -> PyTree:
         return self._metric(None if self.primal is not None else state.own[0].used)[0]
 
-    def stability(self, facts: Facts, iterations: int) -> Stability:
+    def stability(self, facts: Premises, iterations: int) -> Stability:
         """In the norm of Φ: q of forward-backward with γ = 1/λ_min(S) and B = (F, 0), c = √γ R; the facts are F's."""
         if self.primal is None or self.dual is None or self.strength is None:
             raise Unstable(SEARCHED)
         a, beta = 1 / float(Steps(self.primal).rows(0).max()), float(np.asarray(self.dual).max())
         g = float(self.strength)  # ≥ ‖β^½G‖², so λ_min(S) ≥ a − g
         mu = None if facts.mu is None else min(facts.mu, 0.0)  # (F, 0) is monotone at best
-        steps = Measured(Steps(1 / (a - g)), replace(facts, mu=mu, jacobian=None), iterations)
+        steps = MeasuredSteps(Steps(1 / (a - g)), replace(facts, mu=mu, jacobian=None), iterations)
         (q, because), c = steps.forward(), np.sqrt(steps.longest) * facts.R
         # ‖(x, λ)‖²_Φ ≥ a‖x‖² − 2√(g/β)‖x‖‖λ‖ + ‖λ‖²/β ≥ least · ‖(x, λ)‖²
         least = 2 * (a - g) / (1 + a * beta + np.sqrt((1 - a * beta) ** 2 + 4 * g * beta))
@@ -138,16 +148,19 @@ class PreconditionedForwardBackward(Method):
         if self.dual is None:
             return None, None
         if self.dual.ndim and self.dual.shape != unit.shape:
-            refuse("dual_step", f"must be a number or one per constraint, {len(unit)} of them, but its shape is "
-                   f"{self.dual.shape}", "Leave it out, or pass one per constraint")  # fmt: skip
+            refuse(
+                "dual_step",
+                f"must be a number or one per constraint, {len(unit)} of them, but its shape is {self.dual.shape}",
+                "Leave it out, or pass one per constraint",
+            )
         dual = np.broadcast_to(self.dual, unit.shape)
         if len(dual) > MANY_ROWS:
             return dual, float(np.max(dual / unit))
         root = np.sqrt(dual)
         return dual, spectrum(root[:, None] * coupling.gram(x) * root)
 
-    def _settled(self, primal: PyTree, dual: Any, unit: FloatArray, strength: Any, how: str) -> Any:
-        method = object.__new__(PreconditionedForwardBackward)
-        method.primal, method.dual, method.unit, method.strength = primal, dual, unit, strength
-        method.description = f"preconditioned forward-backward, {how}"
-        return method
+    def _with(
+        self, primal: PyTree, dual: FloatArray | None, unit: FloatArray, strength: float | None, how: str
+    ) -> "PreconditionedForwardBackward":
+        description = f"preconditioned forward-backward, {how}"
+        return self._settled(primal=primal, dual=dual, unit=unit, strength=strength, description=description)

@@ -1,4 +1,4 @@
-"""How much a method's output can change with one sample: one recursion for all methods (THEORY section 2).
+"""How much a method's output can change with one sample: one recursion for all methods (docs/theory.md#stability).
 
 If step k is q_k-Lipschitz for every data set, on an invariant set, and the steps of two data sets that differ in one
 sample differ by at most c_k/s at any point, then the outputs after the last step differ by at most
@@ -32,7 +32,7 @@ class Unstable(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class Premises:
     """What is known of every O(·, ξ) on the domain, None where nothing is."""
 
     R: float  # sup ‖O(x, ξ) − O(x, ξ′)‖
@@ -62,10 +62,10 @@ class Stability:
         return self.scale * d / s + self.extra
 
 
-class Measured:
+class MeasuredSteps:
     """The steps Γ_0, …, Γ_K of a run against the facts; one entry for all k where the steps do not change."""
 
-    def __init__(self, steps: Steps, facts: Facts, iterations: int) -> None:
+    def __init__(self, steps: Steps, facts: Premises, iterations: int) -> None:
         if steps.searched:
             raise Unstable(SEARCHED)
         self.K, self.R, self.diameter = iterations, facts.R, facts.diameter

@@ -6,14 +6,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from epszero._checks import positive, refuse
-from epszero._points import nested_like
+from epszero._points import SMALLEST, flat, flat_of, nested_like, shaped_like
 from epszero._pytree import Node
 from epszero._types import Array, FloatArray, PyTree
-from epszero.constants import StepRange
+from epszero.facts import StepRange
 from epszero.oracles import Opaque
+
+StepSize = PyTree | Callable[..., PyTree] | None
+"""What users may pass as `step`: a number, one per row of x, steps nested like x, k ↦ step, or None."""
 
 PROBES = (0, 1, 2, 10, 100, 1000, 10_000, 100_000)
 """Iterations at which a schedule is looked at before anything runs."""
@@ -39,11 +41,20 @@ class Steps(Node):
         self.outline = outline
 
     @staticmethod
-    def of(step: Any) -> "Steps":
+    def of(step: StepSize) -> "Steps":
         """What a user passed as `step`; a number is checked at once, the rest when x is known."""
         if isinstance(step, int | float):
             checked_step(step, np.zeros(()))
         return Steps(None, Opaque(step)) if callable(step) else Steps(step)
+
+    @property
+    def given(self) -> StepSize:
+        """The step as `of` took it."""
+        return self.sizes if self.schedule is None else self.schedule.function
+
+    def bare(self) -> "Steps":
+        """The same without what is said of it."""
+        return self.replaced(how="")
 
     def settled(self, x: PyTree, known: StepRange | None, scale: PyTree = None) -> "Steps":
         """Checked against points like x and the range that is known to converge; the best of it where left open."""
@@ -56,6 +67,7 @@ class Steps(Node):
             _check_range(step, known)
             return Steps(step, None, f"step {_brief(step)}", outline=outline)
         if known is not None:
+            _check_computable(known)
             how = f"step {known.best:.6g} from {known.because}"
             return Steps(jnp.asarray(known.best), None, how, outline=outline)
         how = "step by backtracking" if scale is None else "steps by backtracking, in proportion to the agents' units"
@@ -71,7 +83,7 @@ class Steps(Node):
         """The longest step, of a schedule at the iterations that are looked at."""
         with jax.enable_x64(True):
             steps = [self.at(jnp.asarray(k)) for k in ((0,) if self.schedule is None else PROBES)]
-        return max(float(np.max(leaf)) for leaf in jax.tree.leaves(steps))
+        return float(flat_of(steps).max())
 
     def at(self, k: Array) -> PyTree:
         """Γ_k."""
@@ -81,15 +93,15 @@ class Steps(Node):
         """γ_{k,i}: one row for each k = 0, …, K, or one for all; one column for each number of Γ."""
         count = 1 if self.schedule is None else iterations + 1
         with jax.enable_x64(True):
-            return np.asarray(jax.vmap(lambda k: ravel_pytree(self.at(k))[0])(jnp.arange(count)), dtype=np.float64)
+            return np.asarray(jax.vmap(lambda k: flat(self.at(k)))(jnp.arange(count)), dtype=np.float64)
 
     def entries(self, rows: FloatArray) -> FloatArray:
-        """These rows with one column for each entry of a point, in the order of `ravel_pytree`."""
+        """These rows with one column for each entry of a point, one leaf after another."""
         structure, shapes = self.outline
         with jax.enable_x64(True):
             ones = jax.tree.unflatten(structure, [np.ones(shape) for shape in shapes])
-            numbers = ravel_pytree(self.at(jnp.asarray(0)))[1](jnp.arange(rows.shape[1], dtype=float))
-            return rows[:, np.asarray(ravel_pytree(times(numbers, ones))[0]).astype(int)]
+            numbers = shaped_like(self.at(jnp.asarray(0)), np.arange(rows.shape[1], dtype=np.float64))
+            return rows[:, flat_of(times(numbers, ones)).astype(int)]
 
 
 def scaled(scale: PyTree, step: Array) -> PyTree:
@@ -117,40 +129,61 @@ def checked_schedule(schedule: Callable[..., Any], x: PyTree) -> PyTree:
     try:
         jax.eval_shape(schedule, jnp.asarray(0))
     except jax.errors.JAXTypeError:
-        refuse("step", "as a function of k must be computable inside a compiled loop",
-               "Write it with jax.numpy instead of math or if")  # fmt: skip
+        refuse(
+            "step",
+            "as a function of k must be computable inside a compiled loop",
+            "Write it with jax.numpy instead of math or if",
+        )
     return [checked_step(jax.tree.map(np.asarray, schedule(jnp.asarray(k))), x) for k in PROBES]
 
 
-def times(step: PyTree, v: PyTree) -> PyTree:
+def times(Gamma: PyTree, v: PyTree) -> PyTree:
     """Γv."""
-    return jax.tree.map(lambda s, leaf: _rows(s, leaf) * leaf, nested_like(step, v), v)
+    return jax.tree.map(lambda gamma, leaf: _by_row(gamma, leaf) * leaf, nested_like(Gamma, v), v)
 
 
-def over(v: PyTree, step: PyTree) -> PyTree:
+def over(v: PyTree, Gamma: PyTree) -> PyTree:
     """Γ⁻¹v."""
-    return jax.tree.map(lambda s, leaf: leaf / _rows(s, leaf), nested_like(step, v), v)
+    return jax.tree.map(lambda gamma, leaf: leaf / _by_row(gamma, leaf), nested_like(Gamma, v), v)
 
 
-def _rows(step: Array, leaf: Array) -> Array:
+def _by_row(step: Array, leaf: Array) -> Array:
+    """One step per row, ready to multiply the rows of a leaf."""
     return jnp.reshape(step, jnp.shape(step) + (1,) * (jnp.ndim(leaf) - jnp.ndim(step)))
 
 
 def _fit(step: Any, leaf: Any) -> None:
     if step.ndim > max(leaf.ndim - 1, 0) or step.shape != leaf.shape[: step.ndim]:
-        refuse("step", f"one step per block means one per row: shape {leaf.shape[:-1]} or a number for a block of "
-               f"shape {leaf.shape}, but it is {step.shape}", "Pass a number, or steps nested like x")  # fmt: skip
+        refuse(
+            "step",
+            f"one step per block means one per row: shape {leaf.shape[:-1]} or a number for a block of shape "
+            f"{leaf.shape}, but it is {step.shape}",
+            "Pass a number, or steps nested like x",
+        )
 
 
 def _check_range(step: PyTree, known: StepRange | None) -> None:
     if known is None or not known.vouched:
         return
-    longest = max(float(np.max(leaf)) for leaf in jax.tree.leaves(step))
+    longest = float(flat_of(step).max())
     if longest >= known.limit:
-        refuse("step", f"must be below {known.limit:.6g}, the limit for the constants ({known.because}), but "
-               f"it is {longest:.6g}", f"Take a shorter one, or step=None for {known.best:.6g}, the best")  # fmt: skip
+        refuse(
+            "step",
+            f"must be below {known.limit:.6g}, the limit for the constants ({known.because}), but it is {longest:.6g}",
+            f"Take a shorter one, or step=None for {known.best:.6g}, the best",
+        )
+
+
+def _check_computable(known: StepRange) -> None:
+    """A step that multiplies B̂ must be a number that can."""
+    if not SMALLEST < known.best < 1 / SMALLEST:
+        refuse(
+            "problem",
+            f"its slopes lead to a step beyond what can be computed with ({known.because})",
+            "Scale the problem's function or x so that both are near 1",
+        )
 
 
 def _brief(step: PyTree) -> str:
-    sizes = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(step)])
+    sizes = flat_of(step)
     return f"{sizes[0]:.6g}" if np.ptp(sizes) == 0 else f"from {sizes.min():.6g} to {sizes.max():.6g} by block"

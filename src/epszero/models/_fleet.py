@@ -4,10 +4,10 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import polars as pl
+from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, PathLike, count, each_or_drawn, generator, numbers, refuse
@@ -25,11 +25,24 @@ class Fleet(NamedTuple):
 LEAST = {"wear": 0.0, "fee": None, "need": 0.0, "cap": 0.0}
 DEFAULT_VEHICLES = 20
 
-Table = PathLike | Mapping[str, Any] | pl.DataFrame | Fleet
+
+@runtime_checkable
+class Frame(Protocol):
+    """A Polars DataFrame, told by what it can do: Polars itself need not be loaded."""
+
+    @property
+    def columns(self) -> list[str]: ...
+
+    def get_columns(self) -> list[Any]: ...
+
+
+Table = PathLike | Mapping[str, Any] | Frame | Fleet
 """What may be given as a fleet."""
 
 
-def gathered(vehicles: Any, seed: Any, given: Mapping[str, Any], fleet: Any) -> Fleet:
+def gathered(
+    vehicles: int | None, seed: int | np.random.Generator, given: Mapping[str, ArrayLike], fleet: Table | None
+) -> Fleet:
     """The columns of `fleet`; where it has none, `given`: numbers as they are, intervals drawn from."""
     known = {} if fleet is None else _columns(fleet)
     many = {name: len(column) for name, column in known.items()}
@@ -38,47 +51,63 @@ def gathered(vehicles: Any, seed: Any, given: Mapping[str, Any], fleet: Any) -> 
     first = next(iter(many), None)
     for name in many:
         if first is not None and many[name] != many[first]:
-            refuse("fleet", f"{first} speaks of {many[first]} vehicles, {name} of {many[name]}",
-                   "Give every column one row per vehicle, and leave vehicles= out")  # fmt: skip
+            refuse(
+                "fleet",
+                f"{first} speaks of {many[first]} vehicles, {name} of {many[name]}",
+                "Give every column one row per vehicle, and leave vehicles= out",
+            )
     draws = generator(seed).random((len(Fleet._fields), DEFAULT_VEHICLES if first is None else many[first]))
-    return Fleet(**{
-        name: each_or_drawn(name, known.get(name, given[name]), unit, "vehicle", least=LEAST[name])
-        for name, unit in zip(Fleet._fields, draws, strict=True)
-    })  # fmt: skip
+    return Fleet(
+        **{
+            name: each_or_drawn(name, known.get(name, given[name]), unit, "vehicle", least=LEAST[name])
+            for name, unit in zip(Fleet._fields, draws, strict=True)
+        }
+    )
 
 
 def _columns(fleet: Any) -> dict[str, FloatArray]:
     """The columns that a fleet has, by name."""
     if isinstance(fleet, str | os.PathLike):
         return _from_csv(fleet)
-    if isinstance(fleet, pl.DataFrame):
-        table: dict[str, Any] = fleet.to_dict(as_series=True)
+    if isinstance(fleet, Frame):
+        table: dict[str, Any] = dict(zip(fleet.columns, fleet.get_columns(), strict=True))
     elif isinstance(fleet, Mapping):
         table = dict(fleet)
     elif isinstance(fleet, tuple) and hasattr(fleet, "_asdict"):
         table = fleet._asdict()  # pyright: ignore[reportAttributeAccessIssue]  (a NamedTuple)
     else:
-        refuse("fleet", f"must be a CSV file, a mapping, a DataFrame or a Fleet, but it is a {type(fleet).__name__}",
-               "Pass one of these, with columns among " + ", ".join(Fleet._fields))  # fmt: skip
+        refuse(
+            "fleet",
+            f"must be a CSV file, a mapping, a DataFrame or a Fleet, but it is a {type(fleet).__name__}",
+            "Pass one of these, with columns among " + ", ".join(Fleet._fields),
+        )
     _refuse_unknown(list(table))
     columns = {name: numbers(f"fleet.{name}", column) for name, column in table.items() if column is not None}
     for name, column in columns.items():
         if column.ndim != 1:
-            refuse(f"fleet.{name}", f"must have one entry per vehicle, but its shape is {column.shape}",
-                   f"Pass a list of numbers, or leave it out and pass {name}=")  # fmt: skip
+            refuse(
+                f"fleet.{name}",
+                f"must have one entry per vehicle, but its shape is {column.shape}",
+                f"Pass a list of numbers, or leave it out and pass {name}=",
+            )
     if not columns:
         refuse("fleet", "has no column", "Give it columns among " + ", ".join(Fleet._fields))
     return columns
 
 
 def _from_csv(path: PathLike) -> dict[str, FloatArray]:
+    import polars as pl  # noqa: PLC0415  (half a second of loading, for those who have a file)
+
     try:
         file = Path(path)
         if file.is_file() and file.stat().st_size:
-            _refuse_unknown(pl.read_csv(file, n_rows=0).columns)
+            with file.open("rb") as opened:  # not by name, which Polars may take for a pattern
+                _refuse_unknown(pl.read_csv(opened, n_rows=0).columns)
         table = ez.Samples.from_csv(path)
     except ez.InputError as error:
-        raise ez.InputError(str(error).replace("path: ", "fleet: ", 1)) from error
+        if error.argument != "path" or error.rule is None or error.remedy is None:
+            raise
+        raise ez.InputError.about("fleet", error.rule, error.remedy) from error
     return dict(zip(table.columns or (), np.asarray(table.values).T, strict=True))
 
 
@@ -87,5 +116,8 @@ def _refuse_unknown(names: list[str]) -> None:
         if name not in Fleet._fields:
             near = difflib.get_close_matches(str(name), Fleet._fields, n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
-            refuse("fleet", f"has a column {name!r}, which vehicles do not have",
-                   f"{hint}Its columns are among " + ", ".join(Fleet._fields))  # fmt: skip
+            refuse(
+                "fleet",
+                f"has a column {name!r}, which vehicles do not have",
+                f"{hint}Its columns are among " + ", ".join(Fleet._fields),
+            )

@@ -1,34 +1,37 @@
 """What models ask of their arguments, in the house's sentences: argument, rule, remedy."""
 
 import os
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import epszero as ez
 
 FloatArray = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
+MOST = 2**53
 
 
 def refuse(argument: str, rule: str, remedy: str) -> NoReturn:
     """Raise `ez.InputError` with one sentence and its remedy."""
-    raise ez.InputError(f"{argument}: {rule}. {remedy}.")
+    raise ez.InputError.about(argument, rule, remedy)
 
 
-def count(argument: str, value: Any, *, least: int = 1) -> int:
+def count(argument: str, value: object, *, least: int = 1) -> int:
     """A whole number ≥ least."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         refuse(argument, f"must be a whole number ≥ {least}, but it is {value!r}", "Pass such a number")
+    if value > MOST:
+        refuse(argument, f"is more than can be counted, {value}", "Pass a smaller number")
     return int(value)
 
 
-def numbers(argument: str, value: Any, *, least: float | None = None, above: float | None = None) -> FloatArray:
+def numbers(argument: str, value: ArrayLike, *, least: float | None = None, above: float | None = None) -> FloatArray:
     """A float64 array, finite, with every entry ≥ least and > above."""
     try:
         given = np.asarray(value)
-    except ValueError:  # ragged
+    except (TypeError, ValueError):  # ragged, or no numbers
         given = np.asarray(None)
     if given.dtype.kind not in "iuf" or given.size == 0:
         kind = f"a {type(value).__name__}" if given.size else "empty"
@@ -42,7 +45,7 @@ def numbers(argument: str, value: Any, *, least: float | None = None, above: flo
     return array
 
 
-def number(argument: str, value: Any, *, least: float | None = None, above: float | None = None) -> float:
+def number(argument: str, value: ArrayLike, *, least: float | None = None, above: float | None = None) -> float:
     """One finite number."""
     array = numbers(argument, value, least=least, above=above)
     if array.ndim:
@@ -51,7 +54,7 @@ def number(argument: str, value: Any, *, least: float | None = None, above: floa
 
 
 def each(
-    argument: str, value: Any, many: int, what: str, *, least: float | None = None, above: float | None = None
+    argument: str, value: ArrayLike, many: int, what: str, *, least: float | None = None, above: float | None = None
 ) -> FloatArray:
     """One number per `what`: an array of `many`, or one number for all."""
     array = numbers(argument, value, least=least, above=above)
@@ -61,20 +64,25 @@ def each(
     return np.broadcast_to(array, many).copy()
 
 
-def each_or_drawn(argument: str, value: Any, unit: FloatArray, what: str, *, least: float | None = None) -> FloatArray:
+def each_or_drawn(
+    argument: str, value: ArrayLike, unit: FloatArray, what: str, *, least: float | None = None
+) -> FloatArray:
     """As `each`; a tuple (lo, hi) stands for draws from that interval, made of `unit`, which are draws from [0, 1)."""
     if not isinstance(value, tuple):
         return each(argument, value, len(unit), what, least=least)
     pair = numbers(argument, value, least=least)
     if pair.shape != (2,):
-        refuse(argument, f"as a tuple it must be an interval (lo, hi), but it has {len(value)} entries",
-               f"Pass a list or an array for one entry per {what}")  # fmt: skip
+        refuse(
+            argument,
+            f"as a tuple it must be an interval (lo, hi), but it has {len(value)} entries",
+            f"Pass a list or an array for one entry per {what}",
+        )
     if pair[0] > pair[1]:
         refuse(argument, f"the interval ({pair[0]:g}, {pair[1]:g}) is empty", "Exchange its ends")
     return pair[0] + (pair[1] - pair[0]) * unit
 
 
-def generator(seed: Any) -> np.random.Generator:
+def generator(seed: int | np.random.Generator) -> np.random.Generator:
     """A source of draws that gives the same ones again."""
     if isinstance(seed, np.random.Generator):
         return seed

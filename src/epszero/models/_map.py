@@ -1,7 +1,7 @@
 """A map of a network: nodes in columns by their distance from the origins, edges as wide as their flows."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ BEND = 0.28  # of an arc's height over its length
 Places = dict[Node, FloatArray]
 
 
-def places(net: Network, given: Any) -> Places:
+def places(net: Network, given: object) -> Places:
     """Where to draw each node: as given, or in columns."""
     nodes = list(dict.fromkeys(node for edge in net.edges for node in (edge.tail, edge.head)))
     if given is None:
@@ -83,11 +83,23 @@ def draw_map(net: Network, where: Places, flows: FloatArray, times: FloatArray, 
         share = float(flows[i]) / largest
         used = share > NO_FLOW
         line = UNUSED + (WIDEST - UNUSED) * share if used else UNUSED
-        ax.add_patch(FancyArrowPatch(
-            (a[0], a[1]), (b[0], b[1]), connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>",
-            mutation_scale=9 + 2.2 * line, shrinkA=_radius(edge.tail), shrinkB=_radius(edge.head), linewidth=line,
-            color=BLUE if used else GREY, linestyle="-" if used else "--", joinstyle="miter", capstyle="butt", zorder=1,
-        ))  # fmt: skip
+        ax.add_patch(
+            FancyArrowPatch(
+                (a[0], a[1]),
+                (b[0], b[1]),
+                connectionstyle=f"arc3,rad={bend}",
+                arrowstyle="-|>",
+                mutation_scale=9 + 2.2 * line,
+                shrinkA=_radius(edge.tail),
+                shrinkB=_radius(edge.head),
+                linewidth=line,
+                color=BLUE if used else GREY,
+                linestyle="-" if used else "--",
+                joinstyle="miter",
+                capstyle="butt",
+                zorder=1,
+            )
+        )
         if labelled:
             middle = (a + b) / 2 + bend / 2 * np.array([b[1] - a[1], a[0] - b[0]])
             text = f"{flows[i] if used else 0:.3g}\n[{times[i]:.3g}]"
@@ -95,8 +107,9 @@ def draw_map(net: Network, where: Places, flows: FloatArray, times: FloatArray, 
                 middle[0], middle[1], text, ha="center", va="center", fontsize=9, linespacing=1.1, zorder=3, bbox=PAPER
             )
     for node, point in where.items():
-        ax.text(point[0], point[1], str(node), ha="center", va="center", fontsize=10, zorder=4, color="white",
-                bbox=DISC)  # fmt: skip
+        ax.text(
+            point[0], point[1], str(node), ha="center", va="center", fontsize=10, zorder=4, color="white", bbox=DISC
+        )
     low, high = points.min(axis=0), points.max(axis=0)
     ax.set_xlim(low[0] - 0.35, high[0] + 0.35)
     margin = 0.35 + BEND / 2 * (spread[0] if spread[1] < 0.5 else 0.6)

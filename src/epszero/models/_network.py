@@ -37,6 +37,10 @@ class Edge(NamedTuple):
         return Edge(tail, head, float(free), slope, power)
 
 
+Road = Edge | tuple[Node, Node, float] | tuple[Node, Node, float, float] | tuple[Node, Node, float, float, float]
+"""What may be given as an edge."""
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """Edges, trips and their paths, as arrays."""
@@ -59,7 +63,7 @@ class Network:
         return self.free + self.slope * flows**self.power
 
 
-def network(edges: Any, trips: Any, most_paths: int) -> Network:
+def network(edges: Sequence[Road], trips: Sequence[Trip], most_paths: int) -> Network:
     """Checked, with at most so many paths per trip."""
     roads = tuple(_edge(i, edge) for i, edge in enumerate(_listed("edges", edges)))
     leaving: dict[Node, list[int]] = {}
@@ -78,7 +82,7 @@ def network(edges: Any, trips: Any, most_paths: int) -> Network:
     )
 
 
-def distances(edges: Sequence[Edge], times: Any, destination: Node) -> dict[Node, float]:
+def distances(edges: Sequence[Edge], times: Sequence[float] | FloatArray, destination: Node) -> dict[Node, float]:
     """How long the quickest way to the destination takes, from every node that has one (Dijkstra)."""
     entering: dict[Node, list[int]] = {}
     for i, edge in enumerate(edges):
@@ -125,7 +129,7 @@ def _incidence(edges: int, paths: Sequence[Path]) -> FloatArray:
     return matrix
 
 
-def _listed(argument: str, given: Any) -> list[Any]:
+def _listed(argument: str, given: object) -> list[Any]:
     if not isinstance(given, list | tuple) or not given or isinstance(given, Edge):
         refuse(argument, f"must be a list with at least one entry, but it is {given!r}", "Pass a list of tuples")
     return list(given)
@@ -133,8 +137,11 @@ def _listed(argument: str, given: Any) -> list[Any]:
 
 def _edge(i: int, given: Any) -> Edge:
     if not isinstance(given, tuple | list) or not 3 <= len(given) <= 5:
-        refuse(f"edges[{i}]", f"must be (tail, head, free, slope, power), the last two optional, but it is {given!r}",
-               "Write it so, or use ez.models.Edge")  # fmt: skip
+        refuse(
+            f"edges[{i}]",
+            f"must be (tail, head, free, slope, power), the last two optional, but it is {given!r}",
+            "Write it so, or use ez.models.Edge",
+        )
     edge = Edge(*given)
     for node in (edge.tail, edge.head):
         _hashable(f"edges[{i}]", node)
@@ -155,7 +162,7 @@ def _trip(i: int, given: Any) -> Trip:
     return origin, destination, number(f"trips[{i}].demand", demand, above=0.0)
 
 
-def _hashable(argument: str, node: Any) -> None:
+def _hashable(argument: str, node: object) -> None:
     try:
         hash(node)
     except TypeError:

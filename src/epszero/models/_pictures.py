@@ -8,7 +8,7 @@ import epszero as ez
 from epszero.models._inputs import FloatArray, refuse
 
 
-def strategies_of(solution: Any, shapes: list[tuple[int, ...]] | tuple[int, ...]) -> Any:
+def strategies_of(solution: object, shapes: list[tuple[int, ...]] | tuple[int, ...]) -> Any:
     """solution.x, refused where it cannot belong to the game of these shapes."""
     if not isinstance(solution, ez.Solution):
         refuse("solution", f"must come from ez.solve, but it is a {type(solution).__name__}", "Pass what it returned")

@@ -10,10 +10,13 @@ active it solves (quadratic_i + slope) q_i + slope Σ_j q_j = E[ξ] − marginal
 """
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, each, each_or_drawn, generator
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PerFirm = Any  # a number, one per firm, or an interval (lo, hi) to draw from
+PerFirm = ArrayLike  # a number, one per firm, or an interval (lo, hi) to draw from
 MOST_NAMED = 6  # markets that a legend has room for
 
 
@@ -38,10 +41,17 @@ class Firms(NamedTuple):
 
 
 def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
-    firms: int = 5, markets: int = 1, seed: int | np.random.Generator = 0, *, intercept: Any = None,
-    slope: Any = 1.0, marginal: PerFirm = (1.0, 3.0), quadratic: PerFirm = 0.5, capacity: PerFirm = None,
-    shared_cap: Any = None,
-) -> ez.AggregativeGame:  # fmt: skip
+    firms: int = 5,
+    markets: int = 1,
+    seed: int | np.random.Generator = 0,
+    *,
+    intercept: ArrayLike | None = None,
+    slope: ArrayLike = 1.0,
+    marginal: PerFirm = (1.0, 3.0),
+    quadratic: PerFirm = 0.5,
+    capacity: PerFirm | None = None,
+    shared_cap: ArrayLike | None = None,
+) -> ez.AggregativeGame:
     """Firms that sell quantities q_i in markets with inverse demand p = ξ − slope · Σ_j q_j.
 
     Firm i pays marginal_i 1ᵀq_i + ½ quadratic_i ‖q_i‖² − pᵀq_i, with 0 ≤ q_i ≤ capacity_i in each market (no limit
@@ -69,16 +79,19 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
     most = np.inf if capacity is None else each_or_drawn("capacity", capacity, draws[2], "firm", least=0.0)[:, None]
     cost = ez.oracles.Affine(_cost(N)) if known is None else _known(N)
     return ez.AggregativeGame(
-        cost, parameters, ez.sets.Box(0.0, most, dim=M), None if limit is None else ez.AffineConstraint(_total, limit),
+        cost,
+        parameters,
+        ez.sets.Box(0.0, most, dim=M),
+        None if limit is None else ez.AffineConstraint(_total, limit),
         picture=functools.partial(_draw, shape=(N, M), slope=slopes, intercept=known),
-    )  # fmt: skip
+    )
 
 
 @functools.lru_cache(maxsize=128)
-def _cost(firms: int) -> Any:
+def _cost(firms: int) -> Callable[..., jax.Array | FloatArray]:
     """The cost of a firm among so many. One function per count: all such games share compiled programs."""
 
-    def cost(own: Any, average: Any, intercept: Any, firm: Firms) -> Any:
+    def cost(own: jax.Array, average: jax.Array, intercept: jax.Array, firm: Firms) -> jax.Array | FloatArray:
         price = intercept - firm.slope * firms * average
         return firm.marginal * jnp.sum(own) + 0.5 * firm.quadratic * own @ own - price @ own
 
@@ -86,15 +99,17 @@ def _cost(firms: int) -> Any:
 
 
 @functools.lru_cache(maxsize=128)
-def _known(firms: int) -> Any:
+def _known(firms: int) -> Callable[..., jax.Array | FloatArray]:
     return lambda own, average, firm: _cost(firms)(own, average, firm.intercept, firm)
 
 
-def _total(q: Any) -> Any:
+def _total(q: jax.Array) -> jax.Array:
     return jnp.sum(q, axis=0)
 
 
-def _draw(solution: Any, *, shape: tuple[int, int], slope: FloatArray, intercept: FloatArray | None) -> "Figure":
+def _draw(
+    solution: ez.Solution, *, shape: tuple[int, int], slope: FloatArray, intercept: FloatArray | None
+) -> "Figure":
     q = strategies_of(solution, shape)
     N, M = shape
     xi = sample_rows(solution, M) if intercept is None else intercept[None]
@@ -108,8 +123,15 @@ def _draw(solution: Any, *, shape: tuple[int, int], slope: FloatArray, intercept
         right.vlines(place, low, high, color=COLOURS[0], alpha=0.35, linewidth=8, label=f"{SPREAD[0]}–{SPREAD[1]} %")
     right.plot(place, mean, "o", color=COLOURS[0], markersize=7, label="mean" if intercept is None else "price")
     if solution.multipliers is not None:
-        right.plot(place, mean - solution.multipliers, "_", color=GREY, markersize=18, markeredgewidth=2.5,
-                   label="less the multiplier\nof the shared cap")  # fmt: skip
+        right.plot(
+            place,
+            mean - solution.multipliers,
+            "_",
+            color=GREY,
+            markersize=18,
+            markeredgewidth=2.5,
+            label="less the multiplier\nof the shared cap",
+        )
     right.margins(y=0.1)
     right.set_xlim(-0.6, M - 0.4)
     right.set_ylim(bottom=min(0.0, float(low.min()) * 1.1))

@@ -10,10 +10,13 @@ monotone with μ ≥ 2 min wear, and the equilibrium is unique where every wear 
 """
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
@@ -25,15 +28,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PerVehicle = Any  # a number, one per vehicle, or an interval (lo, hi) to draw from
+PerVehicle = ArrayLike  # a number, one per vehicle, or an interval (lo, hi) to draw from
 
 
 def ev_charging(  # noqa: PLR0913  (the rows of Table I)
-    vehicles: int | None = None, hours: int = 14, seed: int | np.random.Generator = 0, *,
-    wear: PerVehicle = (0.002, 0.008), fee: PerVehicle = (0.02, 0.075), cap: PerVehicle = 2.5,
-    need: PerVehicle = (12.0, 18.0), weight: Any = 1.0, reference: Any = 1.0, capacity: Any = None,
+    vehicles: int | None = None,
+    hours: int = 14,
+    seed: int | np.random.Generator = 0,
+    *,
+    wear: PerVehicle = (0.002, 0.008),
+    fee: PerVehicle = (0.02, 0.075),
+    cap: PerVehicle = 2.5,
+    need: PerVehicle = (12.0, 18.0),
+    weight: ArrayLike = 1.0,
+    reference: ArrayLike = 1.0,
+    capacity: ArrayLike | None = None,
     fleet: Table | None = None,
-) -> ez.AggregativeGame:  # fmt: skip
+) -> ez.AggregativeGame:
     """Vehicles (20 unless told otherwise) that charge within `hours`; a sample is the vector of prices, in €/kWh.
 
     Vehicle i pays wear_i ‖x_i‖² + fee_i 1ᵀx_i + priceᵀx_i + ‖x̄ − reference‖²_P for its schedule x_i, in kWh per hour,
@@ -62,23 +73,23 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
 
 
 @functools.lru_cache(maxsize=128)
-def _cost(reference: tuple[float, ...], weight: bytes, axes: int) -> Any:
+def _cost(reference: tuple[float, ...], weight: bytes, axes: int) -> Callable[..., jax.Array | FloatArray]:
     """The cost of a vehicle. One function per setting: games that differ in their fleets share compiled programs."""
     target = np.array(reference)
     P = np.frombuffer(weight).reshape([len(target)] * axes)
 
-    def cost(own: Any, average: Any, price: Any, car: Fleet) -> Any:
+    def cost(own: jax.Array, average: jax.Array, price: jax.Array, car: Fleet) -> jax.Array | FloatArray:
         off = average - target
         return car.wear * own @ own + car.fee * jnp.sum(own) + price @ own + off @ (P * off if axes == 1 else P @ off)
 
     return cost
 
 
-def _total(x: Any) -> Any:
+def _total(x: jax.Array) -> jax.Array:
     return jnp.sum(x, axis=0)
 
 
-def _weight(weight: Any, hours: int) -> FloatArray:
+def _weight(weight: ArrayLike, hours: int) -> FloatArray:
     """P: its diagonal, or a whole matrix."""
     P = numbers("weight", weight)
     if P.ndim < 2:
@@ -87,35 +98,48 @@ def _weight(weight: Any, hours: int) -> FloatArray:
         refuse("weight", f"as a matrix it must be {hours} × {hours}, but its shape is {P.shape}", "Fit it to the hours")
     least = float(np.linalg.eigvalsh((P + P.T) / 2)[0])
     if not np.allclose(P, P.T, rtol=1e-12) or least < -1e-12 * np.abs(P).max():
-        refuse("weight", f"must be symmetric and positive semidefinite (least eigenvalue {least:.3g})",
-               "Pass (P + P.T) / 2, or remove the negative part")  # fmt: skip
+        refuse(
+            "weight",
+            f"must be symmetric and positive semidefinite (least eigenvalue {least:.3g})",
+            "Pass (P + P.T) / 2, or remove the negative part",
+        )
     return P
 
 
 def _refuse_impossible(cars: Fleet, hours: int, capacity: FloatArray | None) -> None:
     """Needs beyond caps, then needs beyond the capacity; the latter by max-flow min-cut, exactly, in O(N T)."""
-    over = np.flatnonzero(cars.need > hours * cars.cap * (1 + 1e-12))
+    with np.errstate(over="ignore"):  # more than enough
+        over = np.flatnonzero(cars.need > hours * cars.cap * (1 + 1e-12))
     if len(over):
         i = int(over[0])
-        refuse(f"need[{i}]", f"vehicle {i} needs {cars.need[i]:g} kWh, but {hours} hours at {cars.cap[i]:g} kWh give "
-               f"{hours * cars.cap[i]:g}", "Lower its need, or raise its cap or the hours")  # fmt: skip
+        refuse(
+            f"need[{i}]",
+            f"vehicle {i} needs {cars.need[i]:g} kWh, but {hours} hours at {cars.cap[i]:g} kWh give "
+            f"{hours * cars.cap[i]:g}",
+            "Lower its need, or raise its cap or the hours",
+        )
     if capacity is None:
         return
-    scarce = np.cumsum(np.sort(capacity))
+    with np.errstate(over="ignore"):
+        scarce = np.cumsum(np.sort(capacity))
     for k in range(1, hours + 1):  # what cannot be charged outside the k hours with the least capacity
         left = float(np.maximum(cars.need - (hours - k) * cars.cap, 0.0).sum())
         if left > scarce[k - 1] * (1 + 1e-12):
             when = "hour that has" if k == 1 else f"{k} hours that have"
-            refuse("capacity", f"in the {when} the least it is {scarce[k - 1]:g} kWh, but vehicles must "
-                   f"draw {left:g} kWh then", "Raise it, or lower need")  # fmt: skip
+            refuse(
+                "capacity",
+                f"in the {when} the least it is {scarce[k - 1]:g} kWh, but vehicles must draw {left:g} kWh then",
+                "Raise it, or lower need",
+            )
 
 
 def _draw(
-    solution: Any, *, first_hour: int = 0, vehicles: int, reference: FloatArray, capacity: FloatArray | None
+    solution: ez.Solution, *, first_hour: int = 0, vehicles: int, reference: FloatArray, capacity: FloatArray | None
 ) -> "Figure":
     hours = len(reference)
     x = strategies_of(solution, (vehicles, hours))
     prices = sample_rows(solution, hours)
+    multipliers = solution.multipliers
     start = count("first_hour", first_hour, least=0)
     panels = 2 if capacity is None else 3
     sheet = figure(8.0, 2.4 * panels + 0.4)
@@ -124,10 +148,12 @@ def _draw(
     _spread(axes[0], x, BLUE, "average", "of the vehicles")
     axes[0].stairs(reference, color="black", linestyle="--", baseline=None, label="reference")
     if capacity is not None:
+        if multipliers is None:
+            refuse("solution", "was found without the capacity that this game has", "Pass a solution of it")
         axes[0].stairs(
             capacity / vehicles, color=RED, linewidth=2.0, linestyle=":", baseline=None, label="capacity / vehicles"
         )
-        axes[2].bar(np.arange(hours) + 0.5, solution.multipliers, width=0.9, color=PURPLE)
+        axes[2].bar(np.arange(hours) + 0.5, multipliers, width=0.9, color=PURPLE)
         axes[2].set_ylabel("price of the capacity\n(€/kWh)")
     axes[0].set_ylabel("demand per vehicle\n(kWh per hour)")
     axes[0].set_ylim(bottom=0.0)

@@ -11,27 +11,36 @@ affine times it is a potential game too. With N trips the pseudogradient is mono
 always for power ≤ 3: an edge adds t′(v)(I + 11ᵀ + (power − 1) w1ᵀ) to the Jacobian, w the trips' shares of v.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, refuse
 from epszero.models._map import Places, draw_map, places
-from epszero.models._network import Edge, Network, Path, Trip, distances, network
+from epszero.models._network import Edge, Network, Path, Road, Trip, distances, network
 from epszero.models._pictures import sample_rows, strategies_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Cost = Callable[..., jax.Array]  # of all path flows and, but for the last, of the delays
+
 
 def routing(
-    edges: Sequence[Any], trips: Sequence[Any], *, atomic: bool = False, uncertain: bool = False,
-    most_paths: int = 100, positions: Mapping[Any, Any] | None = None,
-) -> ez.Game:  # fmt: skip
+    edges: Sequence[Road],
+    trips: Sequence[Trip],
+    *,
+    atomic: bool = False,
+    uncertain: bool = False,
+    most_paths: int = 100,
+    positions: Mapping[Any, ArrayLike] | None = None,
+) -> ez.Game:
     """Trips that share roads: a player per trip, whose strategy is the flow on each of its paths.
 
     `edges`: tuples (tail, head, free, slope, power), the last two optional, for a road that takes
@@ -113,7 +122,7 @@ class _Map:
     network: Network
     places: Places
 
-    def traffic(self, solution: Any) -> Traffic:
+    def traffic(self, solution: ez.Solution) -> Traffic:
         net = self.network
         x = strategies_of(solution, [(len(own),) for own in net.paths])
         flows = net.uses @ np.concatenate(x)
@@ -123,26 +132,26 @@ class _Map:
         own_times = tuple(net.of_trip(i).T @ times for i in range(len(net.trips)))
         return Traffic(net.edges, flows, times, net.trips, net.paths, tuple(x), own_times)
 
-    def __call__(self, solution: Any, *, labels: bool | None = None) -> "Figure":
+    def __call__(self, solution: ez.Solution, *, labels: bool | None = None) -> "Figure":
         now = self.traffic(solution)
         return draw_map(self.network, self.places, now.flows, now.times, labels)
 
 
-def _beckmann(net: Network) -> Any:
+def _beckmann(net: Network) -> Cost:
     """Σ_e ∫₀^{v_e} t_e, where the delays are added to the times."""
 
-    def potential(x: Any, delay: Any) -> Any:
+    def potential(x: list[jax.Array], delay: jax.Array | float) -> jax.Array:
         v = net.uses @ jnp.concatenate(x)
         return jnp.sum((net.free + delay) * v + net.slope * v ** (net.power + 1.0) / (net.power + 1.0))
 
     return potential
 
 
-def _own_time(net: Network, i: int) -> Any:
+def _own_time(net: Network, i: int) -> Cost:
     """Σ_e (Δ_i x_i)_e t_e(v_e)."""
     uses = net.of_trip(i)
     return lambda x, delay: (uses @ x[i]) @ (net.times(net.uses @ jnp.concatenate(x)) + delay)
 
 
-def _without_delay(cost: Any) -> Any:
+def _without_delay(cost: Cost) -> Cost:
     return lambda x: cost(x, 0.0)

@@ -7,23 +7,26 @@ all equilibria have the same value xᵀAy.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, number, numbers, refuse
 from epszero.models._pictures import sample_rows, strategies_of
+from epszero.problems import Declared
 from epszero.report import BLUE, ORANGE, figure, tidy, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Shape = tuple[int, int]
+Cost = Callable[..., Any]  # of both strategies, and of a sample where there are any
 
 
-def zero_sum(matrix: Any = None, shape: Shape | None = None, *, norm: float | None = None) -> ez.Game:
+def zero_sum(matrix: ArrayLike | None = None, shape: Shape | None = None, *, norm: float | None = None) -> ez.Game:
     """Player 0 pays xᵀAy to player 1; x and y are probabilities over the rows and the columns of A.
 
     `matrix`: A, where it is known; the game is then solved without samples. Without it, `shape=(m, n)`, and each
@@ -54,31 +57,35 @@ def zero_sum(matrix: Any = None, shape: Shape | None = None, *, norm: float | No
     return _game([lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])], (m, n), A, declared)
 
 
-def _game(costs: list[Any], shape: Shape, matrix: FloatArray | None, declared: Any) -> ez.Game:
+def _game(costs: Sequence[Cost], shape: Shape, matrix: FloatArray | None, declared: Declared | None) -> ez.Game:
     simplices = [ez.sets.Simplex(dim=n) for n in shape]
     return ez.Game(costs, simplices, declared=declared, picture=functools.partial(_draw, matrix=matrix, shape=shape))
 
 
 @functools.lru_cache(maxsize=128)
-def _uncertain(m: int, n: int) -> Any:
+def _uncertain(m: int, n: int) -> Cost:
     return lambda x, xi: x[0] @ xi.reshape(m, n) @ x[1]
 
 
 @functools.lru_cache(maxsize=128)
-def _negative(cost: Any) -> Any:
+def _negative(cost: Cost) -> Cost:
     return lambda x, xi: -cost(x, xi)
 
 
-def _shape(shape: Any) -> Shape:
+def _shape(shape: object) -> Shape:
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         refuse("shape", f"must be (rows, columns), but it is {shape!r}", "Pass for instance shape=(3, 3)")
     return count("shape[0]", shape[0]), count("shape[1]", shape[1])
 
 
 def _draw(
-    solution: Any, *, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
-    matrix: FloatArray | None, shape: Shape,
-) -> "Figure":  # fmt: skip
+    solution: ez.Solution,
+    *,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    matrix: FloatArray | None,
+    shape: Shape,
+) -> "Figure":
     x, y = strategies_of(solution, [(shape[0],), (shape[1],)])
     whose, paid = "", matrix
     if paid is None:

@@ -14,6 +14,7 @@ from epszero.oracles.coupled import Coupled as Coupled
 from epszero.oracles.coupled import CoupledMean as CoupledMean
 from epszero.oracles.coupled import Coupling as Coupling
 from epszero.oracles.coupled import PrimalDual as PrimalDual
+from epszero.oracles.coupled import strategies as strategies
 from epszero.oracles.exact import Exact as Exact
 from epszero.oracles.general import General as General
 from epszero.oracles.recognise import as_oracle as as_oracle

@@ -2,7 +2,7 @@
 
 B̂(x) = G(x) + C(x)φ̄ exactly, so φ̄ is computed once and an iteration's cost does not depend on s. Additive noise is
 the case C = identity; a random quadratic is affine in its coefficients. The same structure is what the strongest
-certificates lean on (THEORY 3b).
+certificates lean on (docs/theory.md).
 """
 
 import functools
@@ -60,7 +60,7 @@ class AffineInFeatures(Oracle):
         return bend_between(lambda f: self.joint(x, f), self.features((), xi), self.features((), other))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
-        return joint_oracle(Opaque(by(self.joint.function)), self.features, self.structure_name)
+        return self.replaced(joint=Opaque(by(self.joint.function)))
 
 
 @known_arguments
@@ -82,11 +82,7 @@ def Affine(f: Callable[..., Any], phi: Callable[..., Any] | None = None) -> Affi
 
 def joint_oracle(joint: Opaque, features: Opaque, structure: str = "affine in features") -> AffineInFeatures:
     """(x, ξ) ↦ joint(x, φ(ξ)), affine in φ(ξ)."""
-    oracle = object.__new__(AffineInFeatures)
-    oracle.joint = joint
-    oracle.features = features
-    oracle.structure_name = structure
-    return oracle
+    return AffineInFeatures.holding(joint=joint, features=features, structure_name=structure)
 
 
 def _features(phi: Callable[..., Any] | None) -> Opaque:

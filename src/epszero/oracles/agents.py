@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import on_device
+from epszero._points import one_row, pick, stack
 from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
-from epszero.oracles.exact import Known
+from epszero.oracles.exact import KnownMean
 from epszero.oracles.features import (
     FeatureMean,
     Found,
@@ -43,9 +44,15 @@ class Agents(Oracle):
     count: int
 
     def __init__(
-        self, gradient: Callable[..., Any], parameters: PyTree, count: int, *,
-        uncertain: bool, features: Opaque | None = None, private: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        gradient: Callable[..., Any],
+        parameters: PyTree,
+        count: int,
+        *,
+        uncertain: bool,
+        features: Opaque | None = None,
+        private: bool = False,
+    ) -> None:
         self.gradient = gradient
         self.features = features
         self.uncertain_ = uncertain
@@ -74,12 +81,12 @@ class Agents(Oracle):
     def average(self, data: PyTree, x: PyTree) -> Average:
         point = (x, self.parameters)
         if not self.uncertain:
-            return WithParameters(Known(_known(self.gradient)), self.parameters)
+            return WithParameters(KnownMean(_known(self.gradient)), self.parameters)
         each = self.private or isinstance(data, OwnData)
         seen = self.seen(data, x)
         if seen is not None and seen.features is not None:
             means = [feature_mean(seen.features, own) for own in data] if isinstance(data, OwnData) else None
-            mean = feature_mean(seen._rowwise, data) if means is None else _stack_rows(means)
+            mean = feature_mean(seen._rowwise, data) if means is None else stack(means)
             return WithParameters(FeatureMean(_every(seen.gradient, each), mean), self.parameters)
         every = _every(self.gradient, each)
         if isinstance(data, OwnData):
@@ -91,13 +98,11 @@ class Agents(Oracle):
         if self.features is not None:
             return self
         one = data[0] if isinstance(data, OwnData) else data
-        row = _inner(_inner(one) if self.private and not isinstance(data, OwnData) else one)
-        found = found_features(_of_one(self.gradient), (_inner(x), _inner(x), _inner(self.parameters)), row)
+        row = one_row(one_row(one) if self.private and not isinstance(data, OwnData) else one)
+        found = found_features(_of_one(self.gradient), (one_row(x), one_row(x), one_row(self.parameters)), row)
         if found is None:
             return None
-        seen = object.__new__(Agents)
-        seen.__dict__.update(vars(self), gradient=_through(found), features=found.features)
-        return seen
+        return self.replaced(gradient=_through(found), features=found.features)
 
     def collapsed(self, data: PyTree, x: PyTree) -> Collapsed | None:
         if not self.uncertain:
@@ -111,7 +116,7 @@ class Agents(Oracle):
 
         def at(means: list[Any]) -> Average:
             nested = [nest(mean) for (_, nest), mean in zip(found, means, strict=True)]
-            mean = _stack_rows(nested) if isinstance(data, OwnData) else nested[0]
+            mean = stack(nested) if isinstance(data, OwnData) else nested[0]
             return WithParameters(FeatureMean(every, mean), self.parameters)
 
         phi = flat_features(seen._rowwise)
@@ -132,7 +137,7 @@ class Agents(Oracle):
     def _seen(self, xi: PyTree) -> PyTree:
         """What g gets of one sample: ξ or φ(ξ), a row per agent where each has its own."""
         if isinstance(xi, OwnData):
-            return _stack_rows([xi_i if self.features is None else self.features((), xi_i) for xi_i in xi])
+            return stack([xi_i if self.features is None else self.features((), xi_i) for xi_i in xi])
         return xi if self.features is None else self._rowwise((), xi)
 
     def of_one_agent(self, row: PyTree) -> PyTree:
@@ -140,7 +145,7 @@ class Agents(Oracle):
         if not self.uncertain:
             return None
         seen = self._seen(row)
-        return jax.tree.map(lambda leaf: leaf[0], seen) if self.private or isinstance(row, OwnData) else seen
+        return pick(seen, 0) if self.private or isinstance(row, OwnData) else seen
 
     def _at(self, x: PyTree, seen: PyTree, each: bool) -> PyTree:
         return _every(self.gradient, each)((x, self.parameters), seen)
@@ -214,12 +219,3 @@ def _padded(data: OwnData) -> PyTree:
     weights = np.where(np.arange(longest)[:, None] < sizes, longest / sizes, 0.0)
     filled = [jax.tree.map(lambda leaf: np.resize(leaf, (longest, *leaf.shape[1:])), own) for own in data]
     return jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *filled), weights
-
-
-def _inner(tree: PyTree) -> PyTree:
-    """The shape of one row."""
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), tree)
-
-
-def _stack_rows(rows: list[PyTree]) -> PyTree:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epszero._points import flat
 from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
-from epszero.oracles.features import flat
 from epszero.oracles.general import General
 
 

@@ -21,6 +21,11 @@ class PrimalDual(NamedTuple):
     multipliers: Any
 
 
+def strategies(x: PyTree) -> PyTree:
+    """The strategies of a point: all of it where no constraint is shared."""
+    return x.x if isinstance(x, PrimalDual) else x
+
+
 class Coupling(Node):
     """h, its rows convex."""
 

@@ -31,13 +31,13 @@ class Exact(Oracle):
         return Collapsed([], lambda _: self.average(data, None), phi=[], sets=[])
 
     def average(self, data: PyTree, x: PyTree) -> Average:
-        return Known(self.function)
+        return KnownMean(self.function)
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
         return Exact(by(self.function.function))
 
 
-class Known(Average):
+class KnownMean(Average):
     """B itself."""
 
     static = ("function",)

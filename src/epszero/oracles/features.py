@@ -1,7 +1,6 @@
 """Features φ(ξ) of samples: their rows, their mean φ̄, and the average G(x) + C(x)φ̄ that needs no more of the data."""
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import to_numpy
-from epszero._features import Recovered, recovered
-from epszero._points import norm
+from epszero._points import flat, flat_rows, norm, pick, shaped
+from epszero._trace.features import Recovered, recovered
 from epszero._types import Array, FloatArray, PyTree
 from epszero.oracles._base import Average, Opaque
 from epszero.oracles.sample_mean import SampleMean, chunk_size
@@ -49,17 +48,8 @@ def is_own(features: Opaque) -> bool:
 def feature_rows(features: Opaque, data: PyTree) -> tuple[FloatArray, Callable[[Any], PyTree]]:
     """φ(ξ_j), flat, one row per sample; and the way from a flat vector back to the nest of φ."""
     values = data if is_own(features) else to_numpy(_every_feature(features, data))
-    leaves, structure = jax.tree.flatten(values)
-    inner = [np.shape(leaf)[1:] for leaf in leaves]
-    ends = np.cumsum([math.prod(shape) for shape in inner])
-    flat_leaves = [np.reshape(leaf, (len(leaf), -1)) for leaf in leaves]
-    rows = flat_leaves[0] if len(leaves) == 1 else np.concatenate(flat_leaves, axis=1)
-
-    def nested(flat: Any) -> PyTree:
-        pieces = np.split(flat, ends[:-1]) if isinstance(flat, np.ndarray) else jnp.split(flat, ends[:-1])
-        return structure.unflatten([piece.reshape(shape) for piece, shape in zip(pieces, inner, strict=True)])
-
-    return rows, nested
+    one = pick(values, 0)
+    return flat_rows(values), lambda vector: shaped(one, vector)
 
 
 def sample_rows(data: PyTree) -> FloatArray:
@@ -119,18 +109,8 @@ def _named(seen: Recovered) -> Found:
     return Found(Opaque(seen.joint), Opaque(lambda _, xi: features(xi)))
 
 
-def one_row(data: PyTree) -> PyTree:
-    """The shape of one sample."""
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
-
-
 def flat_features(features: Opaque) -> Callable[[PyTree], Array] | None:
     """ξ ↦ φ(ξ) in one row; None for ξ itself."""
     if is_own(features):
         return None
     return lambda xi: flat(features((), xi))
-
-
-def flat(tree: PyTree) -> Array:
-    """All entries in a row."""
-    return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(tree)])

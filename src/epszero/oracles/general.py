@@ -6,10 +6,11 @@ What is not found to be so is summed over all samples (sample_mean.py), at a cos
 from collections.abc import Callable
 from typing import Any
 
+from epszero._points import one_row
 from epszero._types import PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle
 from epszero.oracles.affine import AffineInFeatures, joint_oracle
-from epszero.oracles.features import found_features, one_row
+from epszero.oracles.features import found_features
 from epszero.oracles.sample_mean import SampleMean, chunk_size
 
 

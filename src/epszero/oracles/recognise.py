@@ -1,7 +1,8 @@
-"""From what a user wrote to an oracle. The one place where structure is recognised.
+"""From what a user wrote to an oracle: by its class, or by the number of its arguments.
 
-Today structure is declared (`Additive`, `AffineInFeatures`) and a plain function is known or general by the number of
-its arguments; recognising structure from the traced function belongs here and nowhere else.
+f(x) is known, f(x, ξ) is general, and a list or dictionary of them has one for each block of x. Structure is declared
+(`Additive`, `Affine`, `AffineInFeatures`), or found later, once the shapes of x and ξ are known: `found_features` in
+oracles/features.py follows the operations of a general function, and tells in which features of ξ it is affine.
 """
 
 import inspect
@@ -11,13 +12,14 @@ from typing import Any
 import jax
 
 from epszero._checks import refuse
+from epszero._types import PyTree
 from epszero.oracles._base import Oracle
 from epszero.oracles.blocks import Blocks
 from epszero.oracles.exact import Exact
 from epszero.oracles.general import General
 
 
-def as_oracle(argument: str, given: Any) -> Oracle:
+def as_oracle(argument: str, given: PyTree) -> Oracle:
     """An oracle as it is; f(x) as known; f(x, ξ) as general; a list or dictionary of these as blocks."""
     if isinstance(given, Oracle):
         return given

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epszero._points import add
+from epszero._points import add, one_row
 from epszero._types import PyTree
 from epszero.oracles._base import Average, Opaque
 
@@ -56,9 +56,8 @@ def sample_count(data: PyTree) -> int:
 
 def chunk_size(function: Opaque, data: PyTree, x: PyTree) -> int:
     """How many samples to evaluate at once: all intermediate values of O for them fill about CHUNK_BYTES."""
-    row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), data)
     point = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), x)
-    leaves, structure = jax.tree.flatten((point, row))
+    leaves, structure = jax.tree.flatten((point, one_row(data)))
     return int(np.clip(CHUNK_BYTES // _bytes_per_sample(function, structure, tuple(leaves)), 1, sample_count(data)))
 
 

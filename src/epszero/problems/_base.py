@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import jax
@@ -10,20 +9,23 @@ import numpy as np
 
 from epszero._checks import refuse
 from epszero._double import on_device
+from epszero._memory import remembered
 from epszero._types import PyTree
 from epszero.oracles import Coupled, Coupling, Oracle, PrimalDual
 from epszero.problems.backward import Backward, is_part
 from epszero.problems.declared import Declared
+from epszero.problems.seen import Examination
 from epszero.sets import NonNegative
 
 
 class Problem:
-    """A known side A, a side B known through an oracle, and what the user vouches for.
+    """A known side A, a side B known through an oracle, and what the user vouches for. Immutable.
 
     Where agents share constraints, `A` and `oracle` act on strategies and multipliers together (`PrimalDual`), while
     `strategies` and `coupling` are what they were made of; elsewhere `strategies` is A.
     """
 
+    examined: ClassVar[bool] = False  # there are costs to look at (`examine`)
     is_gradient: ClassVar[bool] = False  # B = ∇f with f convex: then 1/κ is a cocoercivity constant
 
     @property
@@ -32,9 +34,13 @@ class Problem:
         return "B"
 
     def __init__(
-        self, A: Backward, oracle: Oracle, declared: Any,
-        coupling: Coupling | None = None, picture: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        A: Backward,
+        oracle: Oracle,
+        declared: Declared | None,
+        coupling: Coupling | None = None,
+        picture: Callable[..., Any] | None = None,
+    ) -> None:
         if declared is not None:
             _check_declared(declared)
         self.strategies = A
@@ -43,8 +49,14 @@ class Problem:
         self.oracle = oracle if coupling is None else Coupled(oracle, coupling)
         self.declared = declared or Declared()
         self.picture = picture
-        self.derived: dict[Any, Any] = {}  # what was found out about it, to be looked up again
-        self.unit_steps: PyTree = None  # of each agent relative to the others, where their units differ much
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} is immutable: build a new one instead of setting {name!r}.")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(A={self.strategies}, B {self.oracle.structure})"
@@ -53,7 +65,7 @@ class Problem:
         """The same problem with this declared of it in place of what was, say of a ready-made model."""
         _check_declared(declared)
         other = copy.copy(self)
-        other.declared, other.derived = declared, {}
+        other.__dict__["declared"] = declared
         return other
 
     def plot(self, solution: Any, **options: Any) -> Any:
@@ -69,18 +81,28 @@ class Problem:
         given = x if isinstance(x, PrimalDual) else PrimalDual(x, None)
         rows = self.coupling.rows(given.x)
         if given.multipliers is not None and np.shape(given.multipliers) != (rows,):
-            refuse("x0", f"must have multipliers, one per shared constraint, {rows} in all, but their shape is "
-                   f"{np.shape(given.multipliers)}", "Pass solution.point, or the strategies alone")  # fmt: skip
+            refuse(
+                "x0",
+                f"must have multipliers, one per shared constraint, {rows} in all, but their shape is "
+                f"{np.shape(given.multipliers)}",
+                "Pass solution.point, or the strategies alone",
+            )
         return PrimalDual(given.x, np.zeros(rows) if given.multipliers is None else given.multipliers)
 
-    @cached_property
+    @property
     def start(self) -> PyTree:
         """A point of the domain, where it fixes the shapes; None for a block that it does not."""
+        return remembered(self, "start", self._start)
+
+    def _start(self) -> PyTree:
         return self.strategies.start()
 
-    @cached_property
+    @property
     def placed(self) -> Backward:
         """A with its arrays where the compiled programs want them."""
+        return remembered(self, "placed", self._placed)
+
+    def _placed(self) -> Backward:
         with jax.enable_x64(True):
             return on_device(self.A)
 
@@ -97,13 +119,26 @@ class Problem:
         """Refuse, in a sentence, a point that the problem's functions cannot take."""
         self.strategies.check_shapes(argument, x)
 
-    def examine(self, data: PyTree, x: PyTree) -> tuple[list[str], bool]:
-        """Look at the data and the functions more closely before a run: refuse, or give notes.
+    def examine(self, data: PyTree, x: PyTree, *, proved: bool = False) -> Examination:
+        """Look at the functions more closely, near x: refuse what is wrong for sure, tell what is seen.
 
-        The second answer says whether other data of the same shape would be judged alike.
+        `proved`: costs are known to be convex.
         """
+        del data, x, proved
+        return Examination()
+
+    def judges(self, row: PyTree, x: PyTree) -> bool:
+        """Whether an examination depends on the values of the data, for samples like `row`."""
+        del row, x
+        return False
+
+    def defined(self, data: PyTree, x: PyTree) -> bool:
+        """Whether every cost that is looked at has a value at x."""
         del data, x
-        return [], True
+        return True
+
+    def refuse_undefined(self, data: PyTree, x: PyTree) -> None:
+        """Refuse, by name, what is NaN or infinite at x."""
 
 
 def _check_declared(declared: Any) -> None:

@@ -6,8 +6,7 @@ x is one array (or a pytree of them) with a leading axis over agents, and so are
 
 import functools
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,10 +19,12 @@ from epszero._types import PyTree
 from epszero.oracles import AffineInFeatures, Agents
 from epszero.oracles.recognise import required_arguments
 from epszero.problems._base import Problem
-from epszero.problems._examine import examine, refuse_vectors
 from epszero.problems.backward import Backward, is_part
 from epszero.problems.declared import Declared
+from epszero.problems.examination import defined, examine, judges, refuse_undefined, refuse_vectors
 from epszero.problems.feasible import refuse_infeasible
+from epszero.problems.given import Parts, Shared
+from epszero.problems.seen import Examination
 from epszero.problems.shared import as_coupling
 
 
@@ -39,24 +40,36 @@ class AggregativeGame(Problem):
     it is checked against automatic differentiation.
     """
 
+    examined: ClassVar[bool] = True
+
     @property
     def uncertain_side(self) -> str:
         return "pseudogradient" if self.given_gradient else "cost"
 
     @known_arguments
-    def __init__(  # noqa: PLR0913  (three are fixed by DESIGN, the rest are rare)
-        self, cost: Any, parameters: PyTree, strategies: Any, shared: Any = None, *, pseudogradient: Any = None,
-        private: Any = False, agents: int | None = None, declared: Declared | None = None,
+    def __init__(  # noqa: PLR0913  (three make the game, the rest are rare)
+        self,
+        cost: Callable[..., Any],
+        parameters: PyTree,
+        strategies: Parts,
+        shared: Shared | None = None,
+        *,
+        pseudogradient: Callable[..., Any] | None = None,
+        private: bool = False,
+        agents: int | None = None,
+        declared: Declared | None = None,
         picture: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
-        if not isinstance(private, bool):
-            refuse("private", f"must be True or False, but it is {private!r}", "Leave it out where all see one sample")
+    ) -> None:
+        _check_private(private)
         self.parameters = _stacked_arrays(parameters)
         A = Backward("strategies", strategies)
         self.agents = _agents(self.parameters, A, agents)
         if isinstance(strategies, list | tuple) and len(strategies) == self.agents > 1:
-            refuse("strategies", f"is a list of {self.agents}, which would mean {self.agents} parts of every strategy",
-                   "Give one set as a batch over the agents, or use ez.Game")  # fmt: skip
+            refuse(
+                "strategies",
+                f"is a list of {self.agents}, which would mean {self.agents} parts of every strategy",
+                "Give one set as a batch over the agents, or use ez.Game",
+            )
         features = cost.features if isinstance(cost, AffineInFeatures) else None
         self.cost, uncertain = _four_arguments(
             "cost", cost.joint.function if isinstance(cost, AffineInFeatures) else cost, parameters is not None
@@ -77,8 +90,7 @@ class AggregativeGame(Problem):
     def leading(self) -> tuple[int, ...] | None:
         return None if super().leading is None else (self.agents,)
 
-    @cached_property
-    def start(self) -> PyTree:
+    def _start(self) -> PyTree:
         def for_all(part: Any, point: Any) -> Any:
             if point is None or (isinstance(part, Shaped) and part.batch_shape):
                 return point
@@ -92,34 +104,70 @@ class AggregativeGame(Problem):
         def check(part: Any, leaf: Any) -> None:
             least = 1 + (part.rank if isinstance(part, Shaped) else 0)
             if np.ndim(leaf) < least or np.shape(leaf)[0] != self.agents:
-                refuse(argument, f"must have one row per agent, {self.agents} of them, each a strategy, but its shape "
-                       f"is {np.shape(leaf)}", "Stack the strategies; a number is a vector of length 1")  # fmt: skip
+                refuse(
+                    argument,
+                    f"must have one row per agent, {self.agents} of them, each a strategy, but its shape "
+                    f"is {np.shape(leaf)}",
+                    "Stack the strategies; a number is a vector of length 1",
+                )
 
         self.strategies.each(check, x)
 
     def check_costs(self, row: PyTree, x: PyTree) -> None:
         refuse_vectors(self, row, x)
 
-    def examine(self, data: PyTree, x: PyTree) -> tuple[list[str], bool]:
-        return examine(self, data, x)
+    def examine(self, data: PyTree, x: PyTree, *, proved: bool = False) -> Examination:
+        return examine(self, data, x, proved=proved)
+
+    def judges(self, row: PyTree, x: PyTree) -> bool:
+        return judges(self, row, x)
+
+    def defined(self, data: PyTree, x: PyTree) -> bool:
+        return defined(self, data, x)
+
+    def refuse_undefined(self, data: PyTree, x: PyTree) -> None:
+        refuse_undefined(self, data, x)
+
+
+def _check_private(private: Any) -> None:
+    if not isinstance(private, bool):
+        refuse("private", f"must be True or False, but it is {private!r}", "Leave it out where all see one sample")
 
 
 def _stacked_arrays(parameters: PyTree) -> PyTree:
     """Every leaf as an array; a plain list of numbers is one array, with an entry per agent."""
     numbers = isinstance(parameters, list | tuple) and all(isinstance(one, int | float) for one in parameters)
     if numbers and not hasattr(parameters, "_fields"):
-        return real_array("parameters", parameters)
-    return jax.tree.map(lambda leaf: real_array("parameters", leaf), parameters)
+        return _own_copy(parameters)
+    if any(_lists_none(node) for node in jax.tree.leaves(parameters, is_leaf=_lists_none)):
+        refuse("parameters", "holds None in a list", "Leave it out, or give a number per agent")
+    return jax.tree.map(_own_copy, parameters)
 
 
-def _agents(parameters: PyTree, A: Backward, given: Any) -> int:
+def _lists_none(node: Any) -> bool:
+    """None as a named part says that there is none of it; in a plain list it is a mistake."""
+    plain = isinstance(node, list | tuple) and not hasattr(node, "_fields")
+    return plain and any(one is None for one in node)
+
+
+def _own_copy(leaf: Any) -> Any:
+    """Read-only, and no longer the user's."""
+    copy = np.array(real_array("parameters", leaf))
+    copy.flags.writeable = False
+    return copy
+
+
+def _agents(parameters: PyTree, A: Backward, given: int | None) -> int:
     """N, from whatever has a leading axis over agents; refused where they differ."""
     counts: dict[str, int] = {} if given is None else {"agents": count("agents", given, least=1)}
     for path, leaf in jax.tree_util.tree_flatten_with_path(parameters)[0]:
         name = f"parameters{jax.tree_util.keystr(path)}"
         if np.ndim(leaf) == 0:
-            refuse(name, "is one number, but parameters have a leading axis over the agents",
-                   "Give one entry per agent, or close over what all agents share")  # fmt: skip
+            refuse(
+                name,
+                "is one number, but parameters have a leading axis over the agents",
+                "Give one entry per agent, or close over what all agents share",
+            )
         counts[name] = len(leaf)
     for path, part in jax.tree_util.tree_flatten_with_path(A.parts, is_leaf=is_part)[0]:
         if isinstance(part, Shaped) and part.batch_shape:
@@ -129,8 +177,11 @@ def _agents(parameters: PyTree, A: Backward, given: Any) -> int:
     first = next(iter(counts))
     for name, many in counts.items():
         if many != counts[first]:
-            refuse(f"{first}, {name}", f"the leading axes count agents, but they are {counts[first]} and {many}",
-                   "Give each one row per agent")  # fmt: skip
+            refuse(
+                f"{first}, {name}",
+                f"the leading axes count agents, but they are {counts[first]} and {many}",
+                "Give each one row per agent",
+            )
     return counts[first]
 
 
@@ -139,17 +190,22 @@ def _wrapped(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[
     return lambda *four: function(*[four[place] for place in places])
 
 
-def _four_arguments(argument: str, function: Any, parametrised: bool) -> tuple[Callable[..., Any], bool]:
+def _four_arguments(argument: str, function: Callable[..., Any], parametrised: bool) -> tuple[Callable[..., Any], bool]:
     """The function with all four arguments (own, average, ξ, parameters), and whether it takes ξ."""
     if not callable(function):
-        refuse(argument, f"must be a function, but it is a {type(function).__name__}",
-               "Pass cost(own, average, xi, own_parameters)")  # fmt: skip
+        refuse(
+            argument,
+            f"must be a function, but it is a {type(function).__name__}",
+            "Pass cost(own, average, xi, own_parameters)",
+        )
     many = required_arguments(function, unknown=4 if parametrised else 3)
     forms = {4: (0, 1, 2, 3), 3: (0, 1, 3)} if parametrised else {3: (0, 1, 2), 2: (0, 1)}
     if many not in forms:
-        wanted = "(own, average, xi, own_parameters), or these without xi" if parametrised else (
-            "(own, average, xi), or (own, average), as parameters is None"
-        )  # fmt: skip
+        wanted = (
+            "(own, average, xi, own_parameters), or these without xi"
+            if parametrised
+            else "(own, average, xi), or (own, average), as parameters is None"
+        )
         refuse(argument, f"must take {wanted}, but it takes {many} arguments", "Write it with these arguments")
     return _wrapped(function, forms[many]), 2 in forms[many]
 

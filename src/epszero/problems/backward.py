@@ -19,6 +19,7 @@ from epszero._shaped import Shaped
 from epszero._types import PyTree
 from epszero.functions import Function, SeparableSum
 from epszero.oracles import Opaque
+from epszero.problems.given import HasResolvent
 from epszero.sets import Product, Set
 
 
@@ -27,7 +28,7 @@ class Backward(Node):
 
     parts: PyTree
 
-    def __init__(self, argument: str, given: Any) -> None:
+    def __init__(self, argument: str, given: PyTree) -> None:
         self.parts = _unpacked_tree(argument, given)
         if not jax.tree.leaves(self.parts, is_leaf=is_part):
             refuse(argument, "has no set or function in it", "Pass a set, a function, or a list of them, one per block")
@@ -37,9 +38,7 @@ class Backward(Node):
 
     def block(self, name: str) -> "Backward":
         """A on one named block of the points alone."""
-        block = object.__new__(Backward)
-        block.parts = getattr(self.parts, name)
-        return block
+        return self.replaced(parts=getattr(self.parts, name))
 
     def resolvent(self, v: PyTree, step: PyTree) -> PyTree:
         """(Id + Γ A)⁻¹ v, with one step for all leaves or steps nested like v."""
@@ -60,6 +59,12 @@ class Backward(Node):
         """How far z is from A(x): Σ σ_C(z) − ⟨z, x⟩ or g(x) + g*(z) − ⟨z, x⟩. For x in the domain, 0 iff z ∈ A(x)."""
         return sum(jax.tree.leaves(self.each(_membership_gap, x, z)))
 
+    @property
+    def unvouched(self) -> list[Any]:
+        """The parts that the library does not vouch for: resolvents, and what holds a set or function of the user's."""
+        parts = jax.tree.leaves(self.parts, is_leaf=is_part)
+        return [part for part in parts if not isinstance(part, Set | Function) or part.foreign]
+
     def start(self) -> PyTree:
         """A point of the domain, where the parts fix the shapes; None for a part that does not."""
         return jax.tree.map(_start, self.parts, is_leaf=is_part)
@@ -68,7 +73,7 @@ class Backward(Node):
         """Refuse, in a sentence, an x that the parts do not fit."""
         self.each(lambda part, leaf: _check_leaf(argument, part, leaf), x)
 
-    def as_point(self, argument: str, x: Any) -> PyTree:
+    def as_point(self, argument: str, x: PyTree) -> PyTree:
         """x with every leaf a float64 array, nested as the parts ask: a list of numbers under one part is a vector."""
         structure = jax.tree.structure(self.parts, is_leaf=is_part)
         if isinstance(self.parts, list) and type(x) is tuple:
@@ -97,7 +102,7 @@ class Resolvent(Node):
     static = ("of",)
     of: Opaque
 
-    def __init__(self, operator: Any) -> None:
+    def __init__(self, operator: HasResolvent) -> None:
         self.of = Opaque(operator.resolvent)
 
     def resolvent(self, v: PyTree, step: Any) -> PyTree:
@@ -126,7 +131,16 @@ def _unpacked(argument: str, part: Any) -> PyTree:
 
 
 def _unpacked_tree(argument: str, tree: PyTree) -> PyTree:
+    for path, part in jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda node: is_part(node) or not _holds(node)):
+        if not _holds(part):
+            name, what = f"{argument}{jax.tree_util.keystr(path)}", "None" if part is None else "empty"
+            refuse(name, f"has no set or function in it, but is {what}", "Pass one; ez.sets.WholeSpace() is free")
     return jax.tree.map(lambda part: _unpacked(argument, part), tree, is_leaf=is_part)
+
+
+def _holds(node: Any) -> bool:
+    """Whether there is something in it."""
+    return bool(node) if isinstance(node, list | tuple | dict) else node is not None
 
 
 def _resolved(tasks: list[tuple[Any, PyTree, PyTree]]) -> dict[int, PyTree]:
@@ -192,7 +206,7 @@ def _check_leaf(argument: str, part: Any, leaf: Any) -> None:
         part.check_shape(argument, np.shape(leaf) or (1,))
 
 
-def _as_arrays(argument: str, tree: Any) -> PyTree:
+def _as_arrays(argument: str, tree: PyTree) -> PyTree:
     """A pytree of arrays; nested lists of plain numbers are one array."""
     numbers = isinstance(tree, list | tuple) and all(isinstance(leaf, int | float) for leaf in jax.tree.leaves(tree))
     leaves = real_array(argument, tree) if numbers else tree

@@ -20,14 +20,23 @@ class Declared:
     monotone: bool = False  # every O(·, ξ) is
     support: Set | None = None  # of ξ, where the samples come without one
     independent: bool = False  # the samples are independent draws of one law
+    convex: bool = False  # every cost is convex in the own strategy, every shared constraint in all of them
 
 
 @known_arguments
 def declare(  # noqa: PLR0913  (each is one thing to say)
-    *, mu: float | None = None, kappa: float | None = None, theta: float | None = None, gradient: bool = False,
-    M: float | None = None, R: float | None = None, monotone: bool = False, support: Any = None,
+    *,
+    mu: float | None = None,
+    kappa: float | None = None,
+    theta: float | None = None,
+    gradient: bool = False,
+    M: float | None = None,
+    R: float | None = None,
+    monotone: bool = False,
+    support: Set | None = None,
     independent: bool = False,
-) -> Declared:  # fmt: skip
+    convex: bool = False,
+) -> Declared:
     """Constants that you vouch for: strong monotonicity μ, Lipschitz κ, cocoercivity θ of every O(·, ξ) on dom A.
 
     `M` bounds ‖O(x, ξ)‖ and `R` bounds ‖O(x, ξ) − O(x, ξ′)‖, for x in the domain and ξ, ξ′ in the support: what some
@@ -37,10 +46,15 @@ def declare(  # noqa: PLR0913  (each is one thing to say)
     come without one; `independent=True` says that they are independent draws of one law. What is declared is checked
     against what can be derived or tested, and violated where that says otherwise (`ez.audit`).
 
+    `convex=True` says that every cost is convex in the own strategy (the loss of a minimisation in x), every function
+    among the shared constraints in all strategies, and that the derivatives which are used are subgradients of them:
+    for costs whose values cannot be followed, such as those with branches (`jnp.where`), and for derivatives of your
+    own making.
+
     `gradient=True` says that B is the gradient of a convex function, as in a game with a potential: longer steps are
     then known to converge. Where constraints are shared, all this speaks of the pseudogradient alone.
     """
-    words: dict[str, Any] = {"gradient": gradient, "monotone": monotone, "independent": independent}
+    words: dict[str, Any] = {"gradient": gradient, "monotone": monotone, "independent": independent, "convex": convex}
     for name, word in words.items():
         if not isinstance(word, bool):
             refuse(name, f"must be True or False, but it is {word!r}", "Leave it out where you do not vouch for it")
@@ -56,6 +70,11 @@ def declare(  # noqa: PLR0913  (each is one thing to say)
         )
     if m is not None and t is not None and m * t > 1 + 1e-12:
         refuse("mu, theta", f"mu · theta ≤ 1 for every operator, but {m:g} · {t:g} = {m * t:g}", "Correct one of them")
+    _check_support(support)
+    said = {"monotone": monotone, "independent": independent, "convex": convex}
+    return Declared(m, k, t, gradient, **sizes, support=support, **said)
+
+
+def _check_support(support: Any) -> None:
     if support is not None and not isinstance(support, Set):
         refuse("support", f"must be a set, but it is a {type(support).__name__}", "Pass ez.sets.Box(lower, upper), say")
-    return Declared(m, k, t, gradient, **sizes, monotone=monotone, support=support, independent=independent)

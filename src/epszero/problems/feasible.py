@@ -9,20 +9,21 @@ A block whose set has no conic form, or a function, is left free, which only mak
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import clarabel
 import equinox as eqx
 import jax
 import numpy as np
-import scipy.sparse as sp
 from jax.flatten_util import ravel_pytree
 
 from epszero._checks import InputError, refuse
+from epszero._double import double
+from epszero._lazy import sp
 from epszero._types import Array, FloatArray, PyTree
 from epszero.oracles import Coupling
 from epszero.problems.backward import Backward
+from epszero.problems.seen import NotConvex
 from epszero.problems.shared import AffineConstraint
 from epszero.sets import Set
-from epszero.sets._conic import ConicForm, minimise
+from epszero.sets.conic import ConicForm, minimise
 
 if TYPE_CHECKING:
     from epszero.problems._base import Problem
@@ -40,7 +41,7 @@ def refuse_infeasible(problem: "Problem", x: PyTree = None) -> None:
     x = problem.start if x is None else x
     if any(leaf is None for leaf in jax.tree.leaves(x, is_leaf=lambda leaf: leaf is None)):
         return
-    with jax.enable_x64(True):
+    with double():
         problem.coupling.rows(x)
         if isinstance(problem.coupling, AffineConstraint):
             problem.coupling.refuse_bent(x)
@@ -67,20 +68,23 @@ def points_around(strategies: Backward, x: PyTree, spread: float = 1.0) -> list[
     return [x, u, v, *(jax.tree.map(lambda a, b: (a + b) / 2, *pair) for pair in ((x, u), (x, v), (u, v)))]
 
 
-def bent_constraint(coupling: Coupling | None, points: list[PyTree]) -> str | None:
+def bent_constraint(coupling: Coupling | None, points: list[PyTree]) -> NotConvex | None:
     """The evidence that a shared constraint is not convex, None where there is none."""
     if coupling is None or coupling.affine:
         return None
     values = _values(coupling, tuple(points))
+    size = np.max(np.abs(values), axis=0)
     for (i, u), (j, v) in combinations(enumerate(points), 2):
         (between,) = _values(coupling, (jax.tree.map(lambda a, b: (a + b) / 2, u, v),))
         gap = between - (values[i] + values[j]) / 2
-        bent = np.flatnonzero(gap > BENT * (np.abs(values[i]) + np.abs(values[j]) + np.abs(between)))
+        bent = np.flatnonzero(gap > BENT * size)
         if len(bent):
             row = int(bent[0])
-            return (
-                f"shared: constraint {row} is not convex: halfway between two strategies it is {gap[row]:.3g} above "
-                "the mean of its values there. What is found may not be an equilibrium."
+            return NotConvex(
+                "shared",
+                None,
+                f"constraint {row} is not convex: halfway between two strategies it is {gap[row]:.3g} above the mean "
+                "of its values there. What is found may not be an equilibrium.",
             )
     return None
 
@@ -105,6 +109,12 @@ def _least_violation(problem: "Problem", x: PyTree) -> FloatArray:
         return _elastic(form, G, b, np.arange(rows), rows)[1]
     flat, unravel = ravel_pytree(jax.tree.map(np.asarray, x))
     tangent = jax.jit(lambda v: (coupling.value(unravel(v)), jax.jacrev(lambda u: coupling.value(unravel(u)))(v)))
+    try:
+        jax.eval_shape(tangent, flat)
+    except Exception as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        remedy = "Compute with jax.numpy, or write it down (jax.custom_vjp)"
+        raise InputError.about("shared", f"its derivative cannot be computed: {why}", remedy) from error
     cuts: list[Any] = []
     bounds: list[FloatArray] = []
     point = np.asarray(flat)
@@ -123,6 +133,8 @@ def _least_violation(problem: "Problem", x: PyTree) -> FloatArray:
 
 def _elastic(form: ConicForm, G: Any, b: FloatArray, which: Any, rows: int) -> tuple[FloatArray, FloatArray]:
     """(x, s) of min Σ s over Gx − s ≤ b, every row of G scaled to size 1; several rows may share one s."""
+    import clarabel  # noqa: PLC0415  (only shared constraints need it)
+
     size = np.sqrt(np.asarray(G.multiply(G).sum(axis=1)).ravel()) + np.abs(b)
     size = np.where(size > 0, size, 1.0)
     n, extra = form.n, form.A.shape[1] - form.n

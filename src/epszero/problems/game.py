@@ -7,7 +7,7 @@ equilibrium is sought, the one with the same multipliers for all agents.
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -16,10 +16,12 @@ from epszero._types import PyTree
 from epszero.functions import SeparableSum
 from epszero.oracles import Blocks, Opaque, Oracle, OwnData, as_oracle
 from epszero.problems._base import Problem
-from epszero.problems._examine import examine, refuse_vectors
 from epszero.problems.backward import Backward, is_part
 from epszero.problems.declared import Declared
+from epszero.problems.examination import defined, examine, judges, refuse_undefined, refuse_vectors
 from epszero.problems.feasible import refuse_infeasible
+from epszero.problems.given import Parts, Shared
+from epszero.problems.seen import Examination
 from epszero.problems.shared import as_coupling
 from epszero.sets import Product
 
@@ -34,6 +36,8 @@ class Game(Problem):
     differentiation before a run. Pass one `Samples` for all agents, or a list with one per agent.
     """
 
+    examined: ClassVar[bool] = True
+
     @property
     def uncertain_side(self) -> str:
         """The argument that holds the oracle, for messages."""
@@ -41,13 +45,22 @@ class Game(Problem):
 
     @known_arguments
     def __init__(
-        self, costs: Sequence[Any], strategies: Sequence[Any], shared: Any = None, *, pseudogradient: Any = None,
-        declared: Declared | None = None, picture: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        costs: Sequence[Callable[..., Any]],
+        strategies: Sequence[Parts] | Product | SeparableSum,
+        shared: Shared | None = None,
+        *,
+        pseudogradient: Callable[..., Any] | Sequence[Callable[..., Any]] | None = None,
+        declared: Declared | None = None,
+        picture: Callable[..., Any] | None = None,
+    ) -> None:
         if not isinstance(costs, list | tuple) or not costs:
             what = "empty" if isinstance(costs, list | tuple) else f"a {type(costs).__name__}"
-            refuse("costs", f"must be a list of functions, one per agent, but it is {what}",
-                   "Write costs=[f_1, ..., f_N], or use ez.AggregativeGame for agents alike")  # fmt: skip
+            refuse(
+                "costs",
+                f"must be a list of functions, one per agent, but it is {what}",
+                "Write costs=[f_1, ..., f_N], or use ez.AggregativeGame for agents alike",
+            )
         sets = _listed(strategies)
         for i, one in enumerate(sets):
             if not jax.tree.leaves(one, is_leaf=is_part):
@@ -80,8 +93,17 @@ class Game(Problem):
     def check_costs(self, row: PyTree, x: PyTree) -> None:
         refuse_vectors(self, row, x)
 
-    def examine(self, data: PyTree, x: PyTree) -> tuple[list[str], bool]:
-        return examine(self, data, x)
+    def examine(self, data: PyTree, x: PyTree, *, proved: bool = False) -> Examination:
+        return examine(self, data, x, proved=proved)
+
+    def judges(self, row: PyTree, x: PyTree) -> bool:
+        return judges(self, row, x)
+
+    def defined(self, data: PyTree, x: PyTree) -> bool:
+        return defined(self, data, x)
+
+    def refuse_undefined(self, data: PyTree, x: PyTree) -> None:
+        refuse_undefined(self, data, x)
 
     def own_costs(self, data: PyTree, x: PyTree) -> list[Any]:
         """Every agent's average cost, a function of all strategies."""
@@ -91,7 +113,7 @@ class Game(Problem):
         return data if isinstance(data, OwnData) else [data] * self.agents
 
 
-def with_own(x: Any, i: int, own: PyTree) -> list[PyTree]:
+def with_own(x: Sequence[PyTree], i: int, own: PyTree) -> list[PyTree]:
     """x with agent i's strategy replaced."""
     return [*x[:i], own, *x[i + 1 :]]
 
@@ -106,7 +128,7 @@ def _own_gradient(f: Opaque, i: int) -> Opaque:
     return Opaque(lambda x, *xi: jax.grad(lambda own: f(with_own(x, i, own), *xi))(x[i]))
 
 
-def _listed(strategies: Any) -> list[Any]:
+def _listed(strategies: Sequence[Parts] | Product | SeparableSum) -> list[Parts]:
     if isinstance(strategies, Product):
         strategies = strategies.sets
     if isinstance(strategies, SeparableSum):

@@ -1,12 +1,11 @@
 """Find x with 0 ∈ A(x) + B(x), B(x) = E O(x, ξ)."""
 
-from typing import Any
-
 from epszero._checks import known_arguments
 from epszero.oracles import as_oracle
 from epszero.problems._base import Problem
 from epszero.problems.backward import Backward
 from epszero.problems.declared import Declared
+from epszero.problems.given import Functions, Parts
 
 
 class Inclusion(Problem):
@@ -18,5 +17,5 @@ class Inclusion(Problem):
     """
 
     @known_arguments
-    def __init__(self, A: Any, B: Any, declared: Declared | None = None) -> None:
+    def __init__(self, A: Parts, B: Functions, declared: Declared | None = None) -> None:
         super().__init__(Backward("A", A), as_oracle("B", B), declared)

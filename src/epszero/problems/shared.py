@@ -11,12 +11,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 from jax.flatten_util import ravel_pytree
 
-from epszero._checks import known_arguments, real_array, refuse
-from epszero._types import Array, FloatArray, PyTree
+from epszero._checks import InputError, known_arguments, real_array, refuse
+from epszero._lazy import sp
+from epszero._types import Array, FloatArray, PyTree, Real
 from epszero.oracles import Coupling, Opaque
+from epszero.problems.given import Linear, Shared
 
 DENSE = 0.2  # a matrix with this share of nonzeros, or more, is multiplied as a whole
 
@@ -38,7 +39,7 @@ class AffineConstraint(Coupling):
     width: int | None  # columns
 
     @known_arguments
-    def __init__(self, G: Any, b: Any) -> None:
+    def __init__(self, G: Linear, b: Real) -> None:
         self.b = real_array("b", b)
         if self.b.ndim > 1:
             refuse("b", f"must be a number or one per row of G, but its shape is {self.b.shape}", "Pass a vector")
@@ -103,11 +104,17 @@ class AffineConstraint(Coupling):
         at_0, at_u, at_v, at_sum, at_twice = (np.asarray(_times(self, point)) for point in (zero, u, v, sums, twice))
         size = 1e-9 * (np.abs(at_u) + np.abs(at_v) + np.abs(at_0)).max(initial=0.0) + 1e-300
         if np.abs(at_0).max(initial=0.0) > size:
-            refuse("shared", f"G must be linear, but G(0) is not 0 (it reaches {np.abs(at_0).max():.3g})",
-                   "Move the constant over to b")  # fmt: skip
+            refuse(
+                "shared",
+                f"G must be linear, but G(0) is not 0 (it reaches {np.abs(at_0).max():.3g})",
+                "Move the constant over to b",
+            )
         if max(np.abs(at_sum - at_u - at_v).max(initial=0.0), np.abs(at_twice + 2 * at_u).max(initial=0.0)) > size:
-            refuse("shared", "G must be linear, but at random points it is not",
-                   "Pass a convex function h with h(x) ≤ 0 meant, as shared=h")  # fmt: skip
+            refuse(
+                "shared",
+                "G must be linear, but at random points it is not",
+                "Pass a convex function h with h(x) ≤ 0 meant, as shared=h",
+            )
 
     def matrix(self, x: PyTree) -> Any:
         """G as a sparse matrix, for conic solvers."""
@@ -178,7 +185,7 @@ class Several(Coupling):
         return sum(member.rows(x) for member in self.members)
 
 
-def as_coupling(given: Any) -> Coupling | None:
+def as_coupling(given: Shared | None) -> Coupling | None:
     """What a user may pass as `shared`: a constraint, a pair (G, b), a function h, or a list of these."""
     if given is None or isinstance(given, Coupling):
         return given
@@ -191,15 +198,17 @@ def as_coupling(given: Any) -> Coupling | None:
             f"must be a pair (G, b), a function h with h(x) ≤ 0, or a list of such, but it is {what}",
             "Write shared=(G, b), or ez.AffineConstraint(G, b), or ez.ConvexConstraint(h)",
         )
-    if len(given) == 2 and _is_right_side(given[1]):
-        return AffineConstraint(*given)
-    if any(one is None for one in given):
+    several: list[Any] = list(given)
+    if len(several) == 2 and _is_right_side(several[1]):
+        return AffineConstraint(*several)
+    if any(one is None for one in several):
         refuse("shared", "holds None", "Leave it out; a pair (G, b) needs both")
-    members = [as_coupling(one) for one in given]
+    members = [as_coupling(one) for one in several]
     affine = [one for one in members if isinstance(one, AffineConstraint) and one.linear is None]
     if len(affine) == len(members):
         bounds = [np.broadcast_to(one.b, one.count or 0) for one in affine]
-        return AffineConstraint(sp.vstack([one.matrix(None) for one in affine]), np.concatenate(bounds))
+        together: Any = sp.vstack([one.matrix(None) for one in affine])
+        return AffineConstraint(together, np.concatenate(bounds))
     return Several(tuple(one for one in members if one is not None))
 
 
@@ -207,9 +216,9 @@ def _is_right_side(value: Any) -> bool:
     if value is None or callable(value) or isinstance(value, Coupling | dict) or sp.issparse(value):
         return False
     try:
-        return np.asarray(value, dtype=np.float64).ndim <= 1
-    except (TypeError, ValueError):
-        return False
+        return real_array("b", value, allow_infinite=True, allow_nan=True).ndim <= 1
+    except InputError:
+        return isinstance(value, np.ndarray | complex)  # which is then refused by its name
 
 
 def _matrix(G: Any) -> Any:
@@ -223,7 +232,7 @@ def _matrix(G: Any) -> Any:
     return joined
 
 
-def _dense(argument: str, value: Any) -> Any:
+def _dense(argument: str, value: Real) -> Any:
     array = real_array(argument, value)
     if array.ndim not in (1, 2):
         refuse(argument, f"must be a matrix, but its shape is {array.shape}", "Give one row per constraint")

@@ -1,12 +1,11 @@
 """Find x ∈ C with ⟨F(x), y − x⟩ ≥ 0 for all y ∈ C, F(x) = E F(x, ξ). It is 0 ∈ N_C(x) + F(x)."""
 
-from typing import Any
-
 from epszero._checks import known_arguments
 from epszero.oracles import as_oracle
 from epszero.problems._base import Problem
 from epszero.problems.backward import Backward
 from epszero.problems.declared import Declared
+from epszero.problems.given import Functions, Parts
 
 
 class VariationalInequality(Problem):
@@ -17,5 +16,5 @@ class VariationalInequality(Problem):
         return "F"
 
     @known_arguments
-    def __init__(self, F: Any, over: Any, declared: Declared | None = None) -> None:
+    def __init__(self, F: Functions, over: Parts, declared: Declared | None = None) -> None:
         super().__init__(Backward("over", over), as_oracle("F", F), declared)

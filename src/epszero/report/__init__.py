@@ -1,5 +1,6 @@
 """Text, figures and pages for people: what the outer rooms draw and write with."""
 
+from epszero.report.files import WRITING as WRITING
 from epszero.report.files import write_file as write_file
 from epszero.report.report import Page as Page
 from epszero.report.report import report as report

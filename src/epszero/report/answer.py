@@ -1,12 +1,12 @@
 """The answer as charts: agents' strategies as a mean with a band, anything else entry by entry; the data below it."""
 
 import base64
-from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
-from epszero._types import FloatArray
+from epszero._types import FloatArray, PyTree
 from epszero.problems import AggregativeGame, Game
 from epszero.report.charts import Chart, Profile, profile, stairs
 from epszero.report.style import SPREAD, drawn
@@ -56,8 +56,17 @@ def parts(solution: Solution) -> list[Part]:
     rows = _sample_rows(solution.samples, width)
     if len(blocks) == 1 and width > 1 and rows is not None:
         labels = ("entry of a sample", "mean over samples")
-        found.append(_part("samples", f"The data: {number(len(rows))} samples, entry by entry, such as prices", rows,
-                           names, labels, "two", f"{BAND} of the samples"))  # fmt: skip
+        found.append(
+            _part(
+                "samples",
+                f"The data: {number(len(rows))} samples, entry by entry, such as prices",
+                rows,
+                names,
+                labels,
+                "two",
+                f"{BAND} of the samples",
+            )
+        )
     return found
 
 
@@ -74,8 +83,10 @@ def _strategies(solution: Solution) -> list[tuple[str, FloatArray]]:
     problem, x = solution.problem, solution.x
     if isinstance(problem, AggregativeGame):
         leaves = jax.tree.leaves_with_path(x)
-        return [(jax.tree_util.keystr(path, simple=True, separator="."), _rows(leaf, problem.agents))
-                for path, leaf in leaves]  # fmt: skip
+        return [
+            (jax.tree_util.keystr(path, simple=True, separator="."), _rows(leaf, problem.agents))
+            for path, leaf in leaves
+        ]
     if isinstance(problem, Game):
         flat = [_flat(own) for own in x]
         if len({len(own) for own in flat}) == 1:
@@ -83,20 +94,20 @@ def _strategies(solution: Solution) -> list[tuple[str, FloatArray]]:
     return []
 
 
-def _rows(leaf: Any, agents: int) -> FloatArray:
+def _rows(leaf: ArrayLike, agents: int) -> FloatArray:
     return np.reshape(np.asarray(leaf, dtype=np.float64), (agents, -1))
 
 
-def _flat(x: Any) -> FloatArray:
+def _flat(x: PyTree) -> FloatArray:
     leaves = [np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in jax.tree.leaves(x)]
     return np.concatenate(leaves) if leaves else np.zeros(1)
 
 
-def _names(samples: Any) -> list[str] | None:
+def _names(samples: Samples | list[Samples] | None) -> list[str] | None:
     return list(samples.columns) if isinstance(samples, Samples) and samples.columns is not None else None
 
 
-def _sample_rows(samples: Any, width: int) -> FloatArray | None:
+def _sample_rows(samples: Samples | list[Samples] | None, width: int) -> FloatArray | None:
     sets = samples if isinstance(samples, list) else [] if samples is None else [samples]
     if not sets or not all(isinstance(one.values, np.ndarray) and one.dim == width for one in sets):
         return None

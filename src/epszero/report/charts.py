@@ -4,10 +4,9 @@ Points with values that are not finite, or not positive on a log axis, are left 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -103,8 +102,10 @@ class Chart:
 
 def axes(xs: Sequence[float], ys: Sequence[float], log_x: bool, log_y: bool) -> tuple[Axis, Axis]:
     """Axes that hold all of the values, with some room above and below."""
-    return (Axis(*_range(xs, log_x, 0.0), LEFT, WIDTH - RIGHT, log_x),
-            Axis(*_range(ys, log_y, 0.06), HEIGHT - BOTTOM, TOP, log_y))  # fmt: skip
+    return (
+        Axis(*_range(xs, log_x, 0.0), LEFT, WIDTH - RIGHT, log_x),
+        Axis(*_range(ys, log_y, 0.06), HEIGHT - BOTTOM, TOP, log_y),
+    )
 
 
 def _range(values: Sequence[float], log: bool, room: float) -> tuple[float, float]:
@@ -141,19 +142,29 @@ def line(x: Axis, y: Axis, points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in seen) if seen else ""
 
 
-def convergence(iterations: Any, residual: Any) -> Chart | None:
+def convergence(iterations: Iterable[int], residual: Iterable[float]) -> Chart | None:
     """The residual against the iteration; None where there are fewer than two points."""
     points = [(float(k) + 1, float(r)) for k, r in zip(iterations, residual, strict=True) if 0 < r < math.inf]
     if len(points) < 2:
         return None
     x, y = axes([k for k, _ in points], [r for _, r in points], True, True)
-    says = (f"Line falling from {short(_round(points[0][1]))} after {points[0][0]:.0f} steps to "
-            f"{short(_round(points[-1][1]))} after {points[-1][0]:.0f}.")  # fmt: skip
+    says = (
+        f"Line falling from {short(_round(points[0][1]))} after {points[0][0]:.0f} steps to "
+        f"{short(_round(points[-1][1]))} after {points[-1][0]:.0f}."
+    )
     if points[-1][1] > points[0][1]:
         says = says.replace("falling", "rising")
-    return Chart("convergence", "Convergence", says, "steps taken", "residual",
-                 tick_marks(x), tick_marks(y), [Path("line one", line(x, y, points))],
-                 [Dot("dot one", x.at(points[-1][0]), y.at(points[-1][1]), "the end")])  # fmt: skip
+    return Chart(
+        "convergence",
+        "Convergence",
+        says,
+        "steps taken",
+        "residual",
+        tick_marks(x),
+        tick_marks(y),
+        [Path("line one", line(x, y, points))],
+        [Dot("dot one", x.at(points[-1][0]), y.at(points[-1][1]), "the end")],
+    )
 
 
 @dataclass(frozen=True)
@@ -193,8 +204,10 @@ def stairs(name: str, title: str, labels: tuple[str, str], found: Profile, kind:
         back = _steps(x, y, found.low, reverse=True)
         paths.insert(0, Path(f"band {kind}", f"{_steps(x, y, found.high)}L{back[1:]}Z"))
     top, least = int(np.argmax(found.mean)), int(np.argmin(found.mean))
-    says = (f"{many} steps; the largest mean is {short(_round(found.mean[top]))} at {found.names[top]}, the least "
-            f"{short(_round(found.mean[least]))} at {found.names[least]}.")  # fmt: skip
+    says = (
+        f"{many} steps; the largest mean is {short(_round(found.mean[top]))} at {found.names[top]}, the least "
+        f"{short(_round(found.mean[least]))} at {found.names[least]}."
+    )
     legend = [(f"line {kind}", "mean" if band else "value")] + ([(f"band {kind}", band)] if band else [])
     return Chart(name, title, says, *labels, ticks, tick_marks(y), paths, legend=legend)
 

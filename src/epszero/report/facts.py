@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from epszero._types import PyTree
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Plan
 from epszero.report.words import PROVENANCES, STANDINGS, bound, number, percent, size_of
@@ -17,13 +18,17 @@ from epszero.solve import Solution
 PACKAGES = ("epszero", "jax", "numpy", "scipy", "clarabel")
 SYMBOLS = {"mu": "μ", "kappa": "κ", "theta": "θ"}
 MEANINGS = {
-    "mu": "strong monotonicity", "kappa": "Lipschitz constant", "theta": "cocoercivity",
-    "R": "most that O(x, ξ) changes with the sample", "M": "largest O(x, ξ)", "diameter": "of the domain",
-}  # fmt: skip
+    "mu": "strong monotonicity",
+    "kappa": "Lipschitz constant",
+    "theta": "cocoercivity",
+    "R": "most that O(x, ξ) changes with the sample",
+    "M": "largest O(x, ξ)",
+    "diameter": "of the domain",
+}
 
 
 @dataclass(frozen=True)
-class Row:
+class Line:
     """A line of a table: a name, a value or word with its symbol, and what is said of it."""
 
     name: str
@@ -34,11 +39,11 @@ class Row:
     more: str = ""  # a witness
 
 
-def numbers(certificate: Certificate, game: bool | None, loss: bool | None) -> list[Row]:
+def numbers(certificate: Certificate, game: bool | None, loss: bool | None) -> list[Line]:
     """ε, its terms, and what follows from it, with the notes; `game`, `loss`: whether the problem is one, or None."""
     terms = certificate.terms
     made = " + ".join(f"{bound(terms[name])} {name}" for name in ("empirical", "deviation") if name in terms)
-    rows = [Row("ε, the residual", f"≤\u00a0{bound(certificate.epsilon)}", made and f"= {made}")]
+    rows = [Line("ε, the residual", f"≤\u00a0{bound(certificate.epsilon)}", made and f"= {made}")]
     notes = certificate.notes
     share = certificate.relative_distance
     size = "" if share is None else f"{percent(share)} of the size of x. "
@@ -51,40 +56,40 @@ def numbers(certificate: Certificate, game: bool | None, loss: bool | None) -> l
     if certificate.cost_gap is not None or loss is not False:
         rows.append(_bound("cost above the least", certificate.cost_gap, "", notes.get("cost_gap", "")))
     rest = {name: value for name, value in terms.items() if name not in ("empirical", "deviation")}
-    rows += [Row(name.replace("_", " "), number(value), "enters the bound") for name, value in rest.items()]
+    rows += [Line(name.replace("_", " "), number(value), "enters the bound") for name, value in rest.items()]
     return rows
 
 
-def _bound(name: str, value: float | None, size: str, note: str) -> Row:
+def _bound(name: str, value: float | None, size: str, note: str) -> Line:
     if value is None:
-        return Row(name, "no bound", note)
-    return Row(name, f"≤\u00a0{bound(value)}", f"{size}{note}".strip())
+        return Line(name, "no bound", note)
+    return Line(name, f"≤\u00a0{bound(value)}", f"{size}{note}".strip())
 
 
-def leanings(certificate: Certificate) -> list[Row]:
+def leanings(certificate: Certificate) -> list[Line]:
     """What it leans on, and on whose word; violated things first, then words, then proofs."""
     order = ["violated", "estimated", "declared", "verified", "exact"]
     listed = sorted(certificate.leans_on, key=lambda one: order.index(str(one.provenance)))
     return [
-        Row(one.what, str(one.provenance), one.evidence, PROVENANCES[str(one.provenance)][0], str(one.provenance))
+        Line(one.what, str(one.provenance), one.evidence, PROVENANCES[str(one.provenance)][0], str(one.provenance))
         for one in listed
     ]
 
 
-def constants(audit: Audit) -> list[Row]:
+def constants(audit: Audit) -> list[Line]:
     """Each with its provenance and evidence."""
-    rows: list[Row] = []
+    rows: list[Line] = []
     for name, one in audit.constants.items():
         word = str(one.provenance)
         title = " ".join(part for part in (SYMBOLS.get(name, name), MEANINGS.get(name, "")) if part)
-        rows.append(Row(title, word, one.evidence, PROVENANCES[word][0], word, number(one.value)))
+        rows.append(Line(title, word, one.evidence, PROVENANCES[word][0], word, number(one.value)))
     return rows
 
 
-def assumptions(audit: Audit) -> list[Row]:
+def assumptions(audit: Audit) -> list[Line]:
     """Violated ones first."""
     listed = sorted(audit.assumptions.items(), key=lambda item: list(STANDINGS).index(str(item[1].status)))
-    rows: list[Row] = []
+    rows: list[Line] = []
     for name, one in listed:
         word = str(one.status)
         seen = ""
@@ -92,35 +97,35 @@ def assumptions(audit: Audit) -> list[Row]:
             seen = f"witness: {one.witness}"
         elif one.sample is not None:
             seen = f"witness: sample {one.sample}"
-        rows.append(Row(name, word, one.evidence, STANDINGS[word][0], word.replace(" ", "-"), seen))
+        rows.append(Line(name, word, one.evidence, STANDINGS[word][0], word.replace(" ", "-"), seen))
     return rows
 
 
-def plans(plan: Plan) -> list[Row]:
+def plans(plan: Plan) -> list[Line]:
     """Kind by kind, best first."""
-    return [Row(row.kind, number(row.answer), row.note) for row in plan.rows]
+    return [Line(row.kind, number(row.answer), row.note) for row in plan.rows]
 
 
-def run(solution: Solution) -> list[Row]:
+def run(solution: Solution) -> list[Line]:
     """How the answer was found."""
     rows = [
-        Row("problem", type(solution.problem).__name__, f"{number(_entries(solution.x))} numbers in the answer"),
-        Row("ended", solution.status.value, " ".join((solution.status.remedy, *solution.notes)).strip()),
-        Row("residual on the data", number(solution.residual, 3)),
-        Row("iterations", number(solution.iterations), "fixed beforehand" if solution.fixed_iterations else ""),
-        Row("method", solution.method.description),
-        Row("data", size_of(solution.samples)),
+        Line("problem", type(solution.problem).__name__, f"{number(_entries(solution.x))} numbers in the answer"),
+        Line("ended", solution.status.value, " ".join((solution.status.remedy, *solution.notes)).strip()),
+        Line("residual on the data", number(solution.residual, 3)),
+        Line("iterations", number(solution.iterations), "fixed beforehand" if solution.fixed_iterations else ""),
+        Line("method", solution.method.description),
+        Line("data", size_of(solution.samples)),
     ]
     if solution.holdout is not None:
-        rows.append(Row("kept aside", size_of(solution.holdout), "unseen by the run"))
+        rows.append(Line("kept aside", size_of(solution.holdout), "unseen by the run"))
     if solution.multipliers is not None:
         low, high = float(np.min(solution.multipliers)), float(np.max(solution.multipliers))
         said = f"prices of the {len(solution.multipliers)} shared constraints"
-        rows.append(Row("multipliers", f"{number(low, 3)} to {number(high, 3)}", said))
+        rows.append(Line("multipliers", f"{number(low, 3)} to {number(high, 3)}", said))
     return rows
 
 
-def data(record: dict[str, Any] | None, solution: Solution | None) -> list[Row]:
+def data(record: dict[str, Any] | None, solution: Solution | None) -> list[Line]:
     """Sizes and digests, from the certificate's record or else from the solution."""
     if record is not None:
         found = record["data"]
@@ -134,10 +139,12 @@ def data(record: dict[str, Any] | None, solution: Solution | None) -> list[Row]:
         listed += [] if solution.holdout is None else [_brief("kept aside", solution.holdout)]
     else:
         return []
-    rows = [Row(name, f"{number(many)} samples", f"support {support}" if support else "no support given", more=digest)
-            for name, many, digest, support in listed[:MOST_SETS]]  # fmt: skip
+    rows = [
+        Line(name, f"{number(many)} samples", f"support {support}" if support else "no support given", more=digest)
+        for name, many, digest, support in listed[:MOST_SETS]
+    ]
     if len(listed) > MOST_SETS:
-        rows.append(Row(f"and {len(listed) - MOST_SETS} more", "", "all of them are in the certificate's record"))
+        rows.append(Line(f"and {len(listed) - MOST_SETS} more", "", "all of them are in the certificate's record"))
     return rows
 
 
@@ -148,16 +155,16 @@ def _brief(name: str, samples: Samples) -> tuple[str, int, str, str | None]:
     return name, len(samples), samples.digest(), None if samples.support is None else repr(samples.support)
 
 
-def versions(record: dict[str, Any] | None) -> list[Row]:
+def versions(record: dict[str, Any] | None) -> list[Line]:
     """Of this machine, and of the one that certified where they differ."""
     here = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
     then = {} if record is None else record["versions"]
-    rows: list[Row] = []
+    rows: list[Line] = []
     for name, one in here.items():
         other = then.get(name, one)
-        rows.append(Row(name, one, "" if other == one else f"the certificate was made with {other}"))
+        rows.append(Line(name, one, "" if other == one else f"the certificate was made with {other}"))
     return rows
 
 
-def _entries(x: Any) -> int:
+def _entries(x: PyTree) -> int:
     return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(x))

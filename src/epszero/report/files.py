@@ -1,22 +1,41 @@
-"""Files that are whole or not there: written beside their place under another name, then moved in one step."""
+"""Files that are whole or not there: written beside their place under another name, then moved in one step.
+
+A place that is no file (`/dev/stdout`, a named pipe) is written to as it is; behind a link, the file that it leads to.
+"""
 
 import os
 import secrets
+import threading
 from pathlib import Path
+
+WRITING = threading.RLock()
+"""Held while files are written: who ends the process takes it first."""
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write text (UTF-8) or bytes, replacing what was there at once; a failure or a kill leaves the old file."""
     place = Path(path)
+    data = content.encode(errors="replace") if isinstance(content, str) else content
+    try:
+        with WRITING:
+            if place.exists() and not place.is_file():
+                place.write_bytes(data)
+            else:
+                _replace(Path(os.path.realpath(place)), data)
+    except OSError as error:  # it speaks of the place, not of what lies beside it
+        raise OSError(error.errno, error.strerror, str(place)) from error
+    return place
+
+
+def _replace(place: Path, data: bytes) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f".{place.name}.{secrets.token_hex(6)}.part")
     try:
         with beside.open("xb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(place)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    return place

@@ -9,7 +9,6 @@ for slow functions only.
 """
 
 import math
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,8 @@ import jax
 import numpy as np
 
 from epszero._checks import InputError
+from epszero._double import double
+from epszero._types import FloatArray
 from epszero.certificates import (
     Anytime,
     Certificate,
@@ -36,6 +37,7 @@ from epszero.certificates import (
     certify,
 )
 from epszero.certificates.case import Case
+from epszero.methods import Method
 from epszero.samples import Samples
 from epszero.solve import Solution, SolveError, solve
 
@@ -71,8 +73,12 @@ class Cell:
             return Cell(None, None, None, None)
         savings = certificate.exploitability
         away = certificate.distance
-        return Cell(certificate.epsilon, None if away is None else float(away),
-                    None if savings is None else float(np.max(savings)), certificate.cost_gap)  # fmt: skip
+        return Cell(
+            certificate.epsilon,
+            None if away is None else float(away),
+            None if savings is None else float(np.max(savings)),
+            certificate.cost_gap,
+        )
 
     def scaled(self, factor: float) -> "Cell":
         """All numbers times `factor`."""
@@ -136,8 +142,8 @@ class World:
 
     def __init__(self, certificate: Certificate, solution: Solution) -> None:
         self.certificate, self.solution, self.kind = certificate, solution, certificate.using
-        with jax.enable_x64(True):
-            case = Case(solution)
+        with double():
+            case = Case.of(solution)
             self.structured = case.collapsed(case.samples) is not None
         self.entries = sum(np.size(leaf) for leaf in jax.tree.leaves(solution.point))
         stream = self.kind.samples if isinstance(self.kind, Anytime) else None
@@ -214,16 +220,14 @@ class World:
         old = self.solution
         sets = [_take(one, factor, rng) for one in self.seen]
         data = sets if isinstance(old.samples, list) else sets[0]
-        given = {"iterations": old.iterations} if old.fixed_iterations else {"x0": old.point}
+        given: dict[str, Any] = {"iterations": old.iterations} if old.fixed_iterations else {"x0": old.point}
         new = solve(old.problem, data, self._method(), throw=False, **given)
         kept = None if old.holdout is None else _take(old.holdout, factor, rng)
         return replace(new, holdout=kept)
 
-    def _method(self) -> Any:
-        """The same; where the solver chose it, the solver again, whose compiled programs serve a second time."""
-        said = self.solution.method.description
-        chosen = re.search(r"step [0-9.e+-]+ from |backtracking", said) is not None
-        return None if chosen and not isinstance(self.kind, BY_RUN) else self.solution.method
+    def _method(self) -> Method | None:
+        """What was asked for again; where the kind leans on the run, the method with its steps as they were."""
+        return self.solution.method if isinstance(self.kind, BY_RUN) else self.solution.asked
 
     def _shown(self, factor: float, size: int, found: dict[float, tuple[Cell, ...]]) -> Column | None:
         if factor in found:
@@ -247,7 +251,7 @@ def _between(a: float | None, b: float | None, share: float) -> float | None:
     return a ** (1 - share) * b**share if a > 0 and b > 0 else a + share * (b - a)
 
 
-def _filled(logs: Any, levels: list[int], cells: Sequence[Cell], here: Sequence[Cell]) -> tuple[Cell, ...]:
+def _filled(logs: FloatArray, levels: list[int], cells: Sequence[Cell], here: Sequence[Cell]) -> tuple[Cell, ...]:
     """One cell per δ, from those at a few levels; `logs`: ln δ, `here`: the data's own column."""
     ratios = [cell.over(here[level]) for cell, level in zip(cells, levels, strict=True)]
     found: list[Cell] = []
@@ -266,7 +270,7 @@ def _take(samples: Samples, factor: float, rng: np.random.Generator) -> Samples:
     return samples.take(max(1, round(factor * len(samples))), rng)
 
 
-def _brought(kind: Any, counted: bool) -> list[Samples]:
+def _brought(kind: Kind, counted: bool) -> list[Samples]:
     """Samples that a kind brings along and that are not counted yet; of several kinds those of the first."""
     if isinstance(kind, Tightest):
         return next((own for one in kind.kinds if (own := _brought(one, False))), [])
@@ -274,7 +278,7 @@ def _brought(kind: Any, counted: bool) -> list[Samples]:
     return [own] if isinstance(own, Samples) and not counted else []
 
 
-def _resampled(kind: Any, factor: float, rng: np.random.Generator, structured: bool) -> Kind:
+def _resampled(kind: Kind, factor: float, rng: np.random.Generator, structured: bool) -> Kind:
     """The kind with samples of its own drawn again."""
     if isinstance(kind, Tightest):
         return replace(kind, kinds=[_resampled(one, factor, rng, structured) for one in kind.kinds])

@@ -30,18 +30,26 @@ def view(table: Forecast | None) -> dict[str, Any] | None:
         return None
     shown = [name for name in NAMES if any(getattr(c, name) is not None for col in table.columns for c in col.cells)]
     sizes = [
-        {"samples": number(column.samples), "how": HOW[column.how], "kind": column.how,
-         "cells": [bound(getattr(column.cells[table.own], name)) for name in shown]}
+        {
+            "samples": number(column.samples),
+            "how": HOW[column.how],
+            "kind": column.how,
+            "cells": [bound(getattr(column.cells[table.own], name)) for name in shown],
+        }
         for column in table.columns
-    ]  # fmt: skip
+    ]
     cells = table.columns[table.here].cells
     every = max(1, len(table.deltas) // 8)
     picked = [i for i in range(len(table.deltas)) if i % every == 0 or i == table.own]
     deltas = [
-        {"delta": number(table.deltas[i]), "confidence": confidence(table.deltas[i]), "own": i == table.own,
-         "cells": [bound(getattr(cells[i], name)) for name in shown]}
+        {
+            "delta": number(table.deltas[i]),
+            "confidence": confidence(table.deltas[i]),
+            "own": i == table.own,
+            "cells": [bound(getattr(cells[i], name)) for name in shown],
+        }
         for i in picked
-    ]  # fmt: skip
+    ]
     chart, places = _chart(table)
     numbers = {
         "here": table.here,
@@ -50,18 +58,27 @@ def view(table: Forecast | None) -> dict[str, Any] | None:
         "sizes": [column.samples for column in table.columns],
         "how": [HOW[column.how] for column in table.columns],
         "shown": [NAMES[name] for name in shown],
-        "values": [[[_four(getattr(cell, name)) for name in shown] for cell in column.cells]
-                   for column in table.columns],
+        "values": [
+            [[_four(getattr(cell, name)) for name in shown] for cell in column.cells] for column in table.columns
+        ],
         **places,
-    }  # fmt: skip
+    }
     return {
-        "columns": [NAMES[name] for name in shown], "sizes": sizes, "deltas": deltas, "chart": chart,
-        "stopped": table.stopped, "numbers": inert(json.dumps(numbers, ensure_ascii=False, allow_nan=False)),
-        "here": table.here, "own": table.own, "last_size": len(table.columns) - 1,
-        "last_delta": len(table.deltas) - 1, "size": number(table.columns[table.here].samples),
-        "delta": number(table.deltas[table.own]), "one_size": len(table.columns) < 2,
+        "columns": [NAMES[name] for name in shown],
+        "sizes": sizes,
+        "deltas": deltas,
+        "chart": chart,
+        "stopped": table.stopped,
+        "numbers": inert(json.dumps(numbers, ensure_ascii=False, allow_nan=False)),
+        "here": table.here,
+        "own": table.own,
+        "last_size": len(table.columns) - 1,
+        "last_delta": len(table.deltas) - 1,
+        "size": number(table.columns[table.here].samples),
+        "delta": number(table.deltas[table.own]),
+        "one_size": len(table.columns) < 2,
         "one_delta": len(table.deltas) < 2,
-    }  # fmt: skip
+    }
 
 
 def _four(value: float | None) -> float | None:
@@ -82,17 +99,31 @@ def _chart(table: Forecast) -> tuple[Chart, dict[str, Any]]:
     here = points[table.here]
     chosen = Dot("dot chosen", x.at(here[0]), y.at(here[1]), "chosen") if here[1] > 0 else None
     seen = [e for _, e in points if e > 0]
-    says = (f"ε from {number(max(seen), 3)} at {short(sizes[0])} samples to {number(min(seen), 3)} at "
-            f"{short(sizes[-1])}; the table below has the numbers.") if seen else "No bound at any size."  # fmt: skip
+    says = "No bound at any size."
+    if seen:
+        start, end = (f"{number(e, 3)} at {short(s)}" for e, s in ((max(seen), sizes[0]), (min(seen), sizes[-1])))
+        says = f"ε from {start} samples to {end}; the table below has the numbers."
     chart = Chart(
-        "forecast", "ε against the number of samples", says, "samples", "ε", tick_marks(x), tick_marks(y),
-        [Path("line one", line(x, y, points))], [*dots, *([chosen] if chosen else [])],
-        legend=[(f"dot {DATA}", "these data"), ("dot resampled", "forecast, drawn from them"),
-                ("dot scaled", "forecast, scaled")],
-    )  # fmt: skip
+        "forecast",
+        "ε against the number of samples",
+        says,
+        "samples",
+        "ε",
+        tick_marks(x),
+        tick_marks(y),
+        [Path("line one", line(x, y, points))],
+        [*dots, *([chosen] if chosen else [])],
+        legend=[
+            (f"dot {DATA}", "these data"),
+            ("dot resampled", "forecast, drawn from them"),
+            ("dot scaled", "forecast, scaled"),
+        ],
+    )
     places = {
         "x": [round(x.at(s), 1) for s in sizes],
-        "y": [[None if not cell.epsilon else round(y.at(cell.epsilon), 1) for cell in column.cells]
-              for column in table.columns],
-    }  # fmt: skip
+        "y": [
+            [None if not cell.epsilon else round(y.at(cell.epsilon), 1) for cell in column.cells]
+            for column in table.columns
+        ],
+    }
     return chart, places

@@ -15,10 +15,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from epszero._checks import known_arguments, refuse
+from epszero._types import PyTree
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Plan, Verdict
 from epszero.problems import AggregativeGame, Game, Minimization
@@ -38,21 +38,28 @@ class Page:
 
     html: str
 
-    def save(self, path: Any) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it, whole or not at all."""
-        if not isinstance(path, str | os.PathLike):
-            refuse("path", f"must be the name of a file, but it is a {type(path).__name__}", 'Pass "report.html", say')
-        if Path(path).is_dir():
-            refuse("path", f"{os.fspath(path)!r} is a directory", "Name a file in it, such as report.html")
-        return write_file(path, self.html)
+        return write_file(_file(path), self.html)
 
     def __repr__(self) -> str:
         return f"Page({len(self.html):,} characters)"
 
 
+def _file(path: object) -> str | os.PathLike[str]:
+    if not isinstance(path, str | os.PathLike):
+        refuse("path", f"must be the name of a file, but it is a {type(path).__name__}", 'Pass "report.html", say')
+    if Path(path).is_dir():
+        refuse("path", f"{os.fspath(path)!r} is a directory", "Name a file in it, such as report.html")
+    return path
+
+
 @known_arguments
 def report(
-    *parts: Any, title: str | None = None, seed: int | str | None = None, command: str | list[str] | None = None
+    *parts: Certificate | Solution | Audit | Plan | None,
+    title: str | None = None,
+    seed: int | str | None = None,
+    command: str | list[str] | None = None,
 ) -> Page:
     """A page about what is given: a certificate, a solution, an audit, a plan, at most one of each, in any order.
 
@@ -62,8 +69,8 @@ def report(
     given = _sorted_out(parts)
     heading = _text("title", title) if title is not None else _own_title(given)
     called = shlex.join(str(word) for word in command) if isinstance(command, list | tuple) else command
-    asked = facts.Row("command", _text("command", called)) if called is not None else None
-    drawn = facts.Row("seed", _text("seed", seed)) if seed is not None else None
+    asked = facts.Line("command", _text("command", called)) if called is not None else None
+    drawn = facts.Line("seed", _text("seed", seed)) if seed is not None else None
     certificate, solution = given.get("certificate"), given.get("solution")
     told = None if certificate is None else certificate.to_json()
     record = None if told is None else json.loads(told)
@@ -80,15 +87,24 @@ def report(
         "record": _record(told),
         **_assets(),
     }
+    return Page(_rendered(context).replace("\x00", "\ufffd").encode("utf-8", "replace").decode())
+
+
+def _rendered(context: dict[str, Any]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  (for those who make a page)
+
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
-    html = environment.get_template("page.html").render(context)
-    return Page(html.replace("\x00", "\ufffd").encode("utf-8", "replace").decode())
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("page.html").render(context)
 
 
-def _sorted_out(parts: tuple[Any, ...]) -> dict[str, Any]:
+def _sorted_out(parts: tuple[object, ...]) -> dict[str, Any]:
     """The parts by kind; a certificate's solution is among them."""
     given: dict[str, Any] = {}
     for part in parts:
@@ -96,8 +112,11 @@ def _sorted_out(parts: tuple[Any, ...]) -> dict[str, Any]:
             continue
         name = next((name for name, kind in KINDS.items() if isinstance(part, kind)), None)
         if name is None:
-            refuse("parts", f"must be what ez.certify, ez.solve, ez.audit or ez.plan returned, but one is a "
-                   f"{type(part).__name__}", "Pass such objects")  # fmt: skip
+            refuse(
+                "parts",
+                f"must be what ez.certify, ez.solve, ez.audit or ez.plan returned, but one is a {type(part).__name__}",
+                "Pass such objects",
+            )
         if name in given and given[name] is not part:
             refuse("parts", f"there are two of the kind {name}", "Make a page for each")
         given[name] = part
@@ -121,14 +140,17 @@ def _speaks_of(certificate: Certificate, solution: Solution) -> bool:
     return b"".join(base64.b64decode(one["float64"]) for one in packed) == _bytes(solution.point)
 
 
-def _bytes(point: Any) -> bytes:
+def _bytes(point: PyTree) -> bytes:
     return b"".join(np.ascontiguousarray(leaf, dtype="<f8").tobytes() for leaf in jax.tree.leaves(point))
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | np.integer) or not str(value).strip():
-        refuse(name, f"must be a line of text{' or a number' if name == 'seed' else ''}, but it is {value!r}",
-               "Pass text, or leave it out")  # fmt: skip
+        refuse(
+            name,
+            f"must be a line of text{' or a number' if name == 'seed' else ''}, but it is {value!r}",
+            "Pass text, or leave it out",
+        )
     return str(value)
 
 
@@ -158,14 +180,21 @@ def _certificate(certificate: Certificate, solution: Solution | None) -> dict[st
     loss = None if problem is None else isinstance(problem, Minimization)
     rows = facts.leanings(certificate)
     return {
-        "headline": words.certificate_headline(certificate), "verdict": str(certificate.verdict), "symbol": symbol,
-        "means": means, "refused": refused, "reason": certificate.reason, "by": certificate.by,
-        "numbers": [] if refused else facts.numbers(certificate, game, loss), "leanings": rows,
+        "headline": words.certificate_headline(certificate),
+        "verdict": str(certificate.verdict),
+        "symbol": symbol,
+        "means": means,
+        "refused": refused,
+        "reason": certificate.reason,
+        "by": certificate.by,
+        "numbers": [] if refused else facts.numbers(certificate, game, loss),
+        "leanings": rows,
         "words": [row.name for row in rows if row.value == "declared"],
         "guesses": [row.name for row in rows if row.value == "estimated"],
-        "caption": words.caption(certificate), "together": words.together(certificate),
+        "caption": words.caption(certificate),
+        "together": words.together(certificate),
         "law": words.law(certificate, solution),
-    }  # fmt: skip
+    }
 
 
 def _solution(solution: Solution) -> dict[str, Any]:
@@ -182,11 +211,14 @@ def _solution(solution: Solution) -> dict[str, Any]:
 
 def _audit(audit: Audit) -> dict[str, Any]:
     return {
-        "headline": words.audit_headline(audit), "structure": str(audit.structure), "method": audit.method,
-        "constants": facts.constants(audit), "assumptions": facts.assumptions(audit),
+        "headline": words.audit_headline(audit),
+        "structure": str(audit.structure),
+        "method": audit.method,
+        "constants": facts.constants(audit),
+        "assumptions": facts.assumptions(audit),
         "standings": [(symbol, word, means) for word, (symbol, means) in words.STANDINGS.items()],
         "violated": bool(audit.violated()),
-    }  # fmt: skip
+    }
 
 
 def _plan(plan: Plan) -> dict[str, Any]:

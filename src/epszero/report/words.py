@@ -1,22 +1,26 @@
 """Sentences for people who decide: what a certificate, an answer, an audit or a plan says, and what its words mean."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Known, Plan, Verdict
+from epszero.samples import Samples
 from epszero.solve import Solution
 
 VERDICTS = {
     Verdict.GUARANTEED: ("✓", "Everything it rests on is proved: nobody's word is needed."),
-    Verdict.CONDITIONAL: ("◆", "It holds if what was declared is true. Each such thing is named below, with whoever "
-                               "vouches for it."),
-    Verdict.HEURISTIC: ("≈", "It leans on something that was only estimated from the data: a good guess, not a "
-                             "guarantee."),
+    Verdict.CONDITIONAL: (
+        "◆",
+        "It holds if what was declared is true. Each such thing is named below, with whoever vouches for it.",
+    ),
+    Verdict.HEURISTIC: (
+        "≈",
+        "It leans on something that was only estimated from the data: a good guess, not a guarantee.",
+    ),
     Verdict.REFUSED: ("✗", "No bound can be given. The reason below says what stands in the way and what would help."),
-}  # fmt: skip
+}
 
 PROVENANCES = {
     "exact": ("=", "derived in closed form"),
@@ -122,11 +126,15 @@ def together(certificate: Certificate) -> str:
     if isinstance(certificate.using, Known):
         return "Nothing in the problem is uncertain, so these hold as they stand."
     if certificate.verdict is Verdict.HEURISTIC:
-        return ("They would hold together, with that probability, if what was guessed from the data were true. Nobody "
-                "promises that.")  # fmt: skip
+        return (
+            "They would hold together, with that probability, if what was guessed from the data were true. Nobody "
+            "promises that."
+        )
     share = confidence(certificate.delta)
-    return (f"All of these hold together, with probability at least {share} (δ = {number(certificate.delta)}): draw "
-            "the data anew, solve and certify again, and they are all true in at least so many cases.")  # fmt: skip
+    return (
+        f"All of these hold together, with probability at least {share} (δ = {number(certificate.delta)}): draw "
+        "the data anew, solve and certify again, and they are all true in at least so many cases."
+    )
 
 
 def law(certificate: Certificate, solution: Solution | None) -> str:
@@ -136,11 +144,13 @@ def law(certificate: Certificate, solution: Solution | None) -> str:
     if certificate.verdict is Verdict.REFUSED or not pools or None in pools:
         return ""
     rows = " or ".join(number(pool) for pool in sorted(pool or 0 for pool in pools))
-    return (f"The samples were drawn at random from {rows} rows, so “true” means: under the law of one of these rows, "
-            "picked at random. Of what lies beyond them nothing is said, and more samples are more draws.")  # fmt: skip
+    return (
+        f"The samples were drawn at random from {rows} rows, so “true” means: under the law of one of these rows, "
+        "picked at random. Of what lies beyond them nothing is said, and more samples are more draws."
+    )
 
 
-def size_of(samples: Any) -> str:
+def size_of(samples: Samples | list[Samples] | None) -> str:
     """3 000 samples; or of each agent's."""
     if samples is None:
         return "no samples: nothing is uncertain"
@@ -176,12 +186,10 @@ def audit_headline(audit: Audit) -> str:
 
 def plan_headline(plan: Plan) -> str:
     """The best row that is promised."""
-    sure = [row for row in plan.rows if row.answer is not None and "heuristic" not in row.note]
-    if not sure:
+    if not plan.promised:
         return f"Nothing can be promised for this question: {plan.question}."
-    best, asked = sure[0], plan.question.removesuffix(": samples needed")
-    enough = " samples are enough" if asked != plan.question else ""
-    return f"For {asked}: {number(best.answer)}{enough}, by {best.kind}."
+    best, enough = plan.promised[0], " samples are enough" if plan.counts else ""
+    return f"For {plan.asked}: {number(best.answer)}{enough}, by {best.kind}."
 
 
 def _many(count: int, one: str, several: str) -> str:

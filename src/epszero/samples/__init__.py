@@ -1,3 +1,4 @@
 """What the data are: samples, their support, and how to read them from files."""
 
+from epszero.samples._inside import inside_support as inside_support
 from epszero.samples._samples import Samples as Samples

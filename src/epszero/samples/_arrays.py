@@ -1,8 +1,10 @@
 """From whatever the user passes to read-only, finite float64 arrays; each refusal names the row and the column."""
 
+import os
 import reprlib
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 import jax
 import numpy as np
@@ -10,6 +12,11 @@ from numpy.typing import NDArray
 
 from epszero._checks import first_index, label, refuse
 from epszero._types import FloatArray, PyTree
+
+PathLike = str | os.PathLike[str]
+Missing = Literal["error", "drop"]
+Table = tuple[FloatArray, tuple[str, ...], int]
+"""What is read from a file: values, column names, how many rows were dropped."""
 
 NAMES_SHOWN = 8  # how many column names a message or a repr lists before it stops
 
@@ -68,9 +75,9 @@ def checked_columns(columns: Any) -> tuple[str, ...]:
     names = cast("tuple[Any, ...]", tuple(columns)) if is_list else ()
     if not names or not all(isinstance(name, str) for name in names):
         refuse("columns", f"must be a nonempty list of names, but it is {columns!r}", 'Write columns=["price"]')
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        refuse("columns", f"names {repeated[0]!r} more than once", "Name each column once")
+    repeated = next((name for name, times in Counter(names).items() if times > 1), None)
+    if repeated is not None:
+        refuse("columns", f"names {repeated!r} more than once", "Name each column once")
     return names
 
 

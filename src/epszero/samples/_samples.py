@@ -2,29 +2,41 @@
 
 Data that is not a matrix (say, a matrix P and a vector q per sample) is a pytree whose leaves share the leading sample
 axis. A support is a set that is known to hold every possible sample: bounds rest on it, so each sample is checked
-against it. One data set per agent is a list of `Samples`.
+against it. One data set per agent is a list of `Samples`. Which rows are whose, and which were drawn at random, is kept
+in their history (samples/_history.py); an array of `values` has none, and new `Samples` of it are the user's word.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from epszero._checks import InputError, count, known_arguments, real_array, refuse
-from epszero._types import FloatArray, PyTree, Support
-from epszero.samples._arrays import checked_leaves, checked_matrix, frozen, shortened
-from epszero.samples._history import History, shared_values
-from epszero.samples._read import Missing, PathLike, Table, read_csv, read_parquet
-
-SUPPORT_TOLERANCE = 1e-9  # relative distance from the support that rounding explains
-SEED_REMEDY = "Pass seed=0, or numpy.random.default_rng(0)"
+from epszero._checks import InputError, count, known_arguments, one_of, real_array, refuse
+from epszero._points import entries
+from epszero._types import FloatArray, PyTree, Real, Support
+from epszero.samples._arrays import Missing, PathLike, Table, checked_leaves, checked_matrix, frozen, shortened
+from epszero.samples._history import History
+from epszero.samples._inside import inside_support
+from epszero.samples._streams import drawn_by, generator
+from epszero.samples._values import shared_values
 
 
 class RowIndexError(InputError, IndexError):
     """A row that is not there."""
+
+
+class Checked(NamedTuple):
+    """Data that were checked when they came in: what `Samples` are made of."""
+
+    leaves: tuple[FloatArray, ...]  # read-only arrays with one entry per sample along their first axis
+    structure: Any  # how the leaves make up `values`
+    history: History  # which rows these are
+    columns: tuple[str, ...] | None = None
+    support: Support | None = None
+    dropped: int = 0
 
 
 @final
@@ -40,15 +52,16 @@ class Samples:
     columns: tuple[str, ...] | None
     support: Support | None
     dropped: int  # rows with missing values that a loader left out
-    _leaves: tuple[FloatArray, ...]  # arrays with one entry per sample along their first axis
-    _structure: Any  # how the leaves make up `values`
-    _history: History  # which rows these are
+    _checked: Checked
 
     @known_arguments
-    def __init__(self, values: Any, support: Support | None = None, columns: Sequence[str] | None = None) -> None:
-        matrix, names = checked_matrix(values, columns)
-        _fill(self, (matrix,), jax.tree.structure(0), names, support, 0)
-        _check_support(self)
+    def __init__(
+        self, values: Real | Checked, support: Support | None = None, columns: Sequence[str] | None = None
+    ) -> None:
+        checked = values if isinstance(values, Checked) else _checked(values, support, columns)
+        self.__dict__.update(
+            columns=checked.columns, support=checked.support, dropped=checked.dropped, _checked=checked
+        )
 
     @staticmethod
     @known_arguments
@@ -56,7 +69,9 @@ class Samples:
         path: PathLike, columns: Sequence[str] | None = None, missing: Missing = "error", support: Support | None = None
     ) -> "Samples":
         """The columns of a CSV file (all of them unless chosen). A missing value is an error, or drops its row."""
-        return _from_table(read_csv(path, columns, _checked_missing(missing)), support)
+        from epszero.samples._read import read_csv  # noqa: PLC0415  (Polars takes a while to import)
+
+        return Samples(_from_table(read_csv(path, columns, _checked_missing(missing)), support))
 
     @staticmethod
     @known_arguments
@@ -64,39 +79,39 @@ class Samples:
         path: PathLike, columns: Sequence[str] | None = None, missing: Missing = "error", support: Support | None = None
     ) -> "Samples":
         """The columns of a Parquet file (all of them unless chosen). A missing value is an error, or drops its row."""
-        return _from_table(read_parquet(path, columns, _checked_missing(missing)), support)
+        from epszero.samples._read import read_parquet  # noqa: PLC0415  (Polars takes a while to import)
+
+        return Samples(_from_table(read_parquet(path, columns, _checked_missing(missing)), support))
 
     @staticmethod
     @known_arguments
     def from_arrays(tree: PyTree, support: Support | None = None) -> "Samples":
         """Arrays nested in lists, tuples and dictionaries; the first axis of each counts the samples."""
         leaves, structure = checked_leaves(tree)
-        samples = _fill(object.__new__(Samples), leaves, structure, None, support, 0)
-        _check_support(samples)
-        return samples
+        return Samples(_within_support(Checked(leaves, structure, History.new(leaves), None, support)))
 
     @property
     def values(self) -> Any:
         """The s × d matrix, or the pytree given to `from_arrays`. Its arrays are read-only."""
-        return jax.tree.unflatten(self._structure, self._leaves)
+        return jax.tree.unflatten(self._checked.structure, self._checked.leaves)
 
     @property
     def dim(self) -> int:
         """How many numbers one sample has."""
-        return sum(leaf[0].size for leaf in self._leaves)
+        return entries(self[0])
 
     @known_arguments
     def take(self, n: int, seed: int | np.random.Generator, replace: bool = True) -> "Samples":
         """n samples drawn at random, with replacement (then they are iid from this pool) or without."""
-        n = count("n", n, least=1)
-        rng = _generator(seed)
+        n, history = count("n", n, least=1), self._checked.history
+        rng = generator(seed)
         if replace:
-            drawn = self._rows(rng.integers(len(self), size=n))
-            drawn.__dict__["_history"] = self._history.drawn(n)
-            return drawn
+            rows, stream = drawn_by(rng, lambda rng: rng.integers(len(self), size=n))
+            return self._rows(rows, history.drawn(n, stream))
         if n > len(self):
             refuse("n", f"is {n}, but there are only {len(self)} samples to draw without replacement", "Draw fewer")
-        return self._rows(rng.permutation(len(self))[:n])
+        order, stream = drawn_by(rng, lambda rng: rng.permutation(len(self)))
+        return self._rows(order[:n], history.shuffled(order[:n], stream))
 
     @known_arguments
     def split(self, fraction: float, seed: int | np.random.Generator) -> tuple["Samples", "Samples"]:
@@ -111,8 +126,10 @@ class Samples:
                 f"{fraction} of {len(self)} samples leaves a part with none ({first} and {len(self) - first})",
                 "Pass a fraction that gives both parts at least one sample",
             )
-        order = _generator(seed).permutation(len(self))
-        return self._rows(np.sort(order[:first])), self._rows(np.sort(order[first:]))
+        order, stream = drawn_by(generator(seed), lambda rng: rng.permutation(len(self)))
+        parts = [np.sort(order[:first]), np.sort(order[first:])]
+        one, other = (self._rows(rows, self._checked.history.shuffled(rows, stream)) for rows in parts)
+        return one, other
 
     def digest(self) -> str:
         """SHA-256 of the values (and of how they are laid out): equal for equal data, on any machine."""
@@ -123,72 +140,84 @@ class Samples:
         return text.hexdigest()
 
     @known_arguments
-    def followed_by(self, more: Any) -> "Samples":
+    def followed_by(self, more: "Samples") -> "Samples":
         """These samples, then more of the same kind. A support must hold the new ones too."""
-        if not isinstance(more, Samples):
-            refuse("more", f"must be ez.Samples, but it is a {type(more).__name__}", "Wrap the data in ez.Samples")
-        shapes = [[leaf.shape[1:] for leaf in one._leaves] for one in (self, more)]
-        if self._structure != more._structure or shapes[0] != shapes[1]:
+        mine, theirs = self._checked, _required_samples("more", more)._checked
+        shapes = [[leaf.shape[1:] for leaf in one.leaves] for one in (mine, theirs)]
+        if mine.structure != theirs.structure or shapes[0] != shapes[1]:
             refuse(
                 "more", f"has samples of shape {shapes[1]}, but these have {shapes[0]}", "Pass data of the same kind"
             )
-        leaves = tuple(frozen(np.concatenate(pair)) for pair in zip(self._leaves, more._leaves, strict=True))
-        joined = _fill(object.__new__(Samples), leaves, self._structure, self.columns, self.support, self.dropped)
-        _check_support(joined)
-        joined.__dict__["_history"] = self._history.followed_by(more._history)
-        return joined
+        leaves = tuple(frozen(np.concatenate(pair)) for pair in zip(mine.leaves, theirs.leaves, strict=True))
+        history = mine.history.followed_by(theirs.history)
+        return Samples(_within_support(mine._replace(leaves=leaves, history=history)))
 
     @property
     def repeated(self) -> int:
-        """How many rows are here again, though not drawn again: a row selected twice is one sample, not two."""
-        return self._history.repeated
+        """How many rows are here again, though not drawn again: a row selected twice is one sample, not two.
+
+        So are rows next to what they were drawn from, and two draws with the same seed.
+        """
+        return self._checked.history.repeated
 
     @property
     def drawn_from(self) -> int | None:
-        """Of how many rows these are random draws with replacement, so that their law is that of such a row."""
-        return self._history.pool
+        """Of how many rows these are random draws with replacement, so that their law is that of such a row.
+
+        None where values may have had a say in which rows are here: see `chosen`.
+        """
+        return self._checked.history.pool
+
+    @property
+    def chosen(self) -> bool:
+        """Whether values may have had a say in which rows are here: rows picked by a mask or by a list of numbers.
+
+        Slices, `split` and `take` look at no values, unless they use the random numbers that drew the rows. Joining
+        stretches of a draw that leave others out is picking, too. Draws from chosen rows are random draws of these.
+        """
+        return self._checked.history.chosen
 
     def overlaps(self, other: "Samples") -> bool:
         """Whether some of these samples are the other's, as far as their history or their values tell.
 
-        Rows of one data set overlap where they share a row; a random draw with replacement is new data, but not for the
-        data it was drawn from. Data of different origin overlap where so many values of one are among the other's that
-        it cannot be chance.
+        Rows of one data set overlap where they share a row, also if the data were read twice; a random draw with
+        replacement is new data, but not for the data it was drawn from, nor for draws or parts made with the same
+        random numbers, of whatever data: these depend on each other. Data of different origin overlap where so many
+        values of one are among the other's that it cannot be chance.
         """
-        if self._history.shares(other._history):
+        mine, theirs = self._checked, other._checked
+        if mine.history.shares(theirs.history):
             return True
-        if self._history.same_origin(other._history):
-            return False
-        return shared_values(self._leaves, other._leaves) or shared_values(other._leaves, self._leaves)
+        return _recognised(mine, theirs) or _recognised(theirs, mine)
 
     def __len__(self) -> int:
-        return len(self._leaves[0])
+        return len(self._checked.leaves[0])
 
     def __iter__(self) -> Iterator[Any]:
         return (self[row] for row in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: "int | slice | Sequence[int] | NDArray[Any]") -> Any:
         """A row for an integer; `Samples` for a slice, an array of integers or an array of booleans."""
+        history = self._checked.history
         if isinstance(index, slice):
-            return self._rows(index)
+            return self._rows(index, history.sliced(index))
         rows = _checked_rows(index, len(self))
         if rows.ndim:
-            return self._rows(rows)
-        return jax.tree.unflatten(self._structure, [leaf[int(rows)] for leaf in self._leaves])
+            return self._rows(rows, history.picked(rows))
+        return jax.tree.unflatten(self._checked.structure, [leaf[int(rows)] for leaf in self._checked.leaves])
 
-    def _rows(self, rows: "slice | NDArray[Any]") -> "Samples":
-        """The chosen rows, with what is known of them; they were checked when they came in."""
-        leaves = tuple(leaf[rows] for leaf in self._leaves)
+    def _rows(self, rows: "slice | NDArray[Any]", history: History) -> "Samples":
+        """Some rows, with what is known of them; they were checked when they came in."""
+        leaves = tuple(leaf[rows] for leaf in self._checked.leaves)
         if len(leaves[0]) == 0:
             refuse("index", f"selects none of the {len(self)} samples", "Select at least one")
         for leaf in leaves:
             leaf.flags.writeable = False
-        chosen = _fill(object.__new__(Samples), leaves, self._structure, self.columns, self.support, self.dropped)
-        chosen.__dict__["_history"] = self._history.selected(rows)
-        return chosen
+        return Samples(self._checked._replace(leaves=leaves, history=history))
 
     def __repr__(self) -> str:
-        shapes = jax.tree.unflatten(self._structure, [Shape(leaf.shape[1:]) for leaf in self._leaves])
+        checked = self._checked
+        shapes = jax.tree.unflatten(checked.structure, [Shape(leaf.shape[1:]) for leaf in checked.leaves])
         parts = [f"{len(self)} × {shapes}"]
         if self.columns is not None:
             parts.append(f"columns=[{shortened(self.columns)}]")
@@ -211,7 +240,7 @@ class Samples:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.values, self.columns, self.support, self.dropped)
+        return _restored, (self.values, self._checked.history, self.columns, self.support, self.dropped)
 
 
 class Shape(tuple[int, ...]):
@@ -221,35 +250,37 @@ class Shape(tuple[int, ...]):
         return " × ".join(str(length) for length in self) or "number"
 
 
-def _fill(
-    samples: Samples,
-    leaves: tuple[FloatArray, ...],
-    structure: Any,
-    columns: tuple[str, ...] | None,
-    support: Support | None,
-    dropped: int,
-) -> Samples:
-    samples.__dict__.update(_leaves=leaves, _structure=structure, columns=columns, support=support, dropped=dropped,
-                            _history=History.new(len(leaves[0])))  # fmt: skip
-    return samples
+def _checked(values: Any, support: Support | None, columns: Sequence[str] | None) -> Checked:
+    """A matrix with one row per sample, as a user passes it."""
+    matrix, names = checked_matrix(values, columns)
+    return _within_support(Checked((matrix,), jax.tree.structure(0), History.new((matrix,)), names, support))
 
 
-def _restored(values: PyTree, columns: tuple[str, ...] | None, support: Support | None, dropped: int) -> Samples:
+def _restored(values: PyTree, history: History, *others: Any) -> Samples:
     """Back from a pickle, where arrays lose their read-only mark."""
     leaves, structure = jax.tree.flatten(values)
-    return _fill(object.__new__(Samples), tuple(frozen(leaf) for leaf in leaves), structure, columns, support, dropped)
+    return Samples(Checked(tuple(frozen(leaf) for leaf in leaves), structure, history, *others))
 
 
-def _from_table(table: Table, support: Support | None) -> Samples:
+def _recognised(mine: Checked, theirs: Checked) -> bool:
+    """Whether rows of theirs are among these by their values, where nothing else relates them."""
+    strangers = theirs.history.strangers(mine.history)
+    return bool(strangers.any()) and shared_values(mine.leaves, tuple(leaf[strangers] for leaf in theirs.leaves))
+
+
+def _from_table(table: Table, support: Support | None) -> Checked:
     values, names, dropped = table
-    samples = Samples(values, support, names)
-    samples.__dict__["dropped"] = dropped
-    return samples
+    return _checked(values, support, names)._replace(dropped=dropped)
+
+
+def _required_samples(argument: str, given: Any) -> Samples:
+    if not isinstance(given, Samples):
+        refuse(argument, f"must be ez.Samples, but it is a {type(given).__name__}", "Wrap the data in ez.Samples")
+    return given
 
 
 def _checked_missing(missing: Any) -> Missing:
-    if missing not in ("error", "drop"):
-        refuse("missing", f'must be "error" or "drop", but it is {missing!r}', "Pass one of the two")
+    one_of("missing", missing, ("error", "drop"), "Pass one of the two")
     return missing
 
 
@@ -281,19 +312,12 @@ def _checked_rows(index: Any, length: int) -> "NDArray[Any]":
     return rows.astype(np.intp)
 
 
-def _generator(seed: Any) -> np.random.Generator:
-    if isinstance(seed, np.random.Generator):
-        return seed
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        refuse("seed", f"must be an integer ≥ 0 or a numpy Generator, but it is {seed!r}", SEED_REMEDY)
-    return np.random.default_rng(int(seed))
-
-
-def _check_support(samples: Samples) -> None:
-    """Refuse a support that holds not all samples, naming the first row outside; all rows are tested at once."""
-    support, s = samples.support, len(samples)
+def _within_support(given: Checked) -> Checked:
+    """The data; refused where the support holds not all, naming the first row outside. All are tested at once."""
+    support, s = given.support, len(given.leaves[0])
     if support is None:
-        return
+        return given
+    samples = Samples(given)
     if not callable(getattr(support, "contains", None)):
         refuse("support", f"must be a set with contains(v, tol), but it is {support!r}", "Pass for instance a sets.Box")
     if getattr(support, "batch_shape", ()) != ():
@@ -301,7 +325,7 @@ def _check_support(samples: Samples) -> None:
     try:
         inside = inside_support(support, samples.values)
     except InputError as error:
-        raise InputError(f"support: does not fit the samples. {error}") from error
+        raise InputError.about("support", "does not fit the samples", str(error)) from error
     if inside.shape != (s,):
         refuse(
             "support",
@@ -315,14 +339,7 @@ def _check_support(samples: Samples) -> None:
             f"row {outside[0]} lies outside the support ({outside.size} of {s} rows do): {_brief(samples[outside[0]])}",
             "Widen the support to all that can happen, or mend the data",
         )
-
-
-def inside_support(support: Any, values: Any) -> NDArray[Any]:
-    """For every sample whether it lies in the support; a product of sets is asked row by row."""
-    if getattr(support, "rank", 1):
-        return np.asarray(support.contains(values, SUPPORT_TOLERANCE))
-    with jax.enable_x64(True):
-        return np.asarray(jax.vmap(lambda row: support.contains(row, SUPPORT_TOLERANCE))(values))
+    return given
 
 
 def _brief(row: Any) -> str:

@@ -12,11 +12,14 @@ Prog. 27 (1983).
 from typing import Any, cast
 
 import numpy as np
-import scipy.linalg as la
 
+from epszero._lazy import linalg as la
 from epszero._types import FloatArray
+from epszero.sets._normals import Normal
 
 ROUNDING = 1e-12
+TIGHT = 4e-15  # what a row may be missed by
+NEAR = 1e-9  # rows that are touched, and normals that are the same
 
 
 class LinearRows:
@@ -45,19 +48,41 @@ class LinearRows:
         while (pulls < 0).any():  # a subset with λ ≥ 0 to start from
             active = active[pulls > 0]
             x, pulls = self._on(v, active)
+        seen = {frozenset(active.tolist())}
         for _ in range(10 * sum(self.A.shape)):
             excess = np.where(self.equal, -np.inf, self.A @ x - self.b)
             excess[active] = -np.inf
             p = int(excess.argmax()) if len(excess) else 0
-            if not len(excess) or excess[p] <= ROUNDING * max(1.0, float(np.abs(x).max())):
+            size = max(1.0, float(np.abs(x).max()))
+            if not len(excess) or excess[p] <= TIGHT * size:
                 return x
             entered = self._enter(p, float(excess[p]), active, pulls)
-            if entered is None:
-                return None
+            if entered is None or frozenset(entered.tolist()) in seen:  # no better than rounding allows
+                return x if excess[p] <= ROUNDING * size else None
             active = entered
+            seen.add(frozenset(active.tolist()))
             x, pulls = self._on(v, active)
             pulls = np.maximum(pulls, 0.0)
         return None
+
+    def normal(self, x: FloatArray, z: FloatArray) -> Normal | None:
+        """Σ yᵢaᵢ near z over the rows that x touches, y ≥ 0, with the gap Σ yᵢ(bᵢ − aᵢᵀx); None where none is near."""
+        from scipy.optimize import nnls  # noqa: PLC0415  (slow to load)
+
+        size = max(1.0, float(np.abs(x).max(initial=0.0)), float(np.abs(self.b).max(initial=0.0)))
+        slack = self.b - self.A @ x
+        touched = np.flatnonzero(~self.equal & (slack <= NEAR * size))
+        free = self.basis
+        N = np.vstack([free, -free, self.A[touched].toarray()])
+        y = nnls(N.T, z)[0] if len(N) else np.zeros(0)
+        found = y @ N
+        if np.linalg.norm(found - z) > NEAR * (1 + np.linalg.norm(z)):
+            return None
+        outside = max(
+            float(-slack[~self.equal].min(initial=0.0)), float(np.abs(free @ x - self.level).max(initial=0.0))
+        )
+        doubt = "" if outside <= 8 * TIGHT * size else f"x is outside by {outside:.1g}"
+        return Normal(found, float(y[2 * len(free) :] @ np.maximum(slack[touched], 0.0)), doubt)
 
     def _enter(self, p: int, excess: float, active: Any, pulls: FloatArray) -> Any:
         a, k = self.A[[p]].toarray()[0], len(self.basis)

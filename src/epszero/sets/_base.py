@@ -6,9 +6,10 @@ parameters and points broadcast against each other, so one object holds the sets
 
 A new set names its parameters in `per_entry` or `per_point`, from which its shapes and `member` follow, and writes four
 small things: `__init__` (validate, refuse the empty set), `_project`, `_support`, `_diameter`; `_conic` so that
-intersections can reason about it. It lives in one file, in jax.numpy, without Python branches on values. A computation
-that cannot finish fills its answer with NaN: a direct call then raises `NotConvergedError`, a call under the user's own
-`jit` hands the NaN on.
+intersections can reason about it; and it says `formula = True` if these are good to rounding. A set that a solver
+projects on does not, and writes `_normal`, which says how good the solver was. It lives in one file, in jax.numpy,
+without Python branches on values. A computation that cannot finish fills its answer with NaN: a direct call then raises
+`NotConvergedError`, a call under the user's own `jit` hands the NaN on.
 """
 
 from abc import abstractmethod
@@ -21,8 +22,11 @@ import numpy as np
 from epszero._checks import refuse
 from epszero._double import in_double, is_traced
 from epszero._shaped import Shaped, norm
-from epszero._types import Array, FloatArray
-from epszero.sets._conic import ConicForm
+from epszero._types import Array, FloatArray, PyTree
+from epszero.sets._normals import Normal
+from epszero.sets.conic import ConicForm
+
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # relative to a point: what `exact` may be off by
 
 
 class NotConvergedError(RuntimeError):
@@ -34,16 +38,16 @@ class Set(Shaped):
 
     # -- what users call ----------------------------------------------------------------------------------------------
 
-    def project(self, v: Any) -> Any:
+    def project(self, v: PyTree) -> Any:
         """The nearest point of the set, for every point of the batch `v`."""
         v = self._checked("v", v)
         return self._finished("project", v, self._computed("_project", v))
 
-    def contains(self, v: Any, tol: float = 1e-9) -> Any:
+    def contains(self, v: PyTree, tol: float = 1e-9) -> Any:
         """Whether v lies within `tol`·max(1, ‖v‖) of the set (so NaN never does), one answer per batch entry."""
         return self._computed("_contains", self._checked("v", v), tol)
 
-    def support(self, direction: Any) -> Any:
+    def support(self, direction: PyTree) -> Any:
         """sup ⟨direction, x⟩ over the set, +∞ where it is unbounded that way."""
         direction = self._checked("direction", direction)
         return self._finished("support", direction, self._computed("_support", direction))
@@ -51,6 +55,16 @@ class Set(Shaped):
     def diameter(self) -> Any:
         """sup ‖x − y‖ over the set or an upper bound on it (the class says which), ∞ where the set is unbounded."""
         return in_double(self, "_diameter")
+
+    def normal_near(self, x: FloatArray, z: FloatArray) -> Normal:
+        """Of a single set: z′ near z with ⟨z′, y − x⟩ ≤ η for all y of the set, and whether that, and x ∈ C, is shown.
+
+        Certificates ask this where the set is not `exact`; there z is an element of the normal cone as far as a solver
+        can tell.
+        """
+        if self.batch_shape:
+            refuse(type(self).__name__, "is a batch, not a single set", "Take one by member(index)")
+        return self._normal(self._checked("x", x), self._checked("z", z))
 
     def point(self) -> FloatArray:
         """A point of the set (one for each set of the batch)."""
@@ -72,6 +86,12 @@ class Set(Shaped):
     def _contains(self, v: Array, tol: float) -> Array:
         away = norm(v - self._project(v), self.rank)
         return jnp.isfinite(away) & (away <= tol * jnp.maximum(1.0, norm(v, self.rank)))
+
+    def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
+        gap = max(float(self.support(z) - np.sum(z * x)), 0.0)
+        if not self.exact:
+            return Normal(z, gap, f"{type(self).__name__} does not say that it is computed to rounding")
+        return Normal(z, gap, "" if self.contains(x, ROUNDING) else "x is not in the set to rounding")
 
     def _point(self) -> Array:
         return self._project(jnp.zeros(self.batch_shape + self.known_point_shape))

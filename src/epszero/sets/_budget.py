@@ -55,7 +55,7 @@ def refuse_empty(box: "BoxBudget") -> None:
 def refuse_unreachable(box: "BoxBudget", n: int) -> None:
     """Refuse, in a sentence, a budget out of reach of the box in R^n."""
     w = np.broadcast_to(box.weights, np.broadcast_shapes(box.weights.shape, (n,)))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         greatest = np.where(w == 0, 0.0, w * np.where(w > 0, box.upper, box.lower)).sum(axis=-1)
         smallest = np.where(w == 0, 0.0, w * np.where(w > 0, box.lower, box.upper)).sum(axis=-1)
     slack = 1e-12 * (1 + np.abs(np.where(np.isfinite(greatest), greatest, 0.0)))

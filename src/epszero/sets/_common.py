@@ -6,11 +6,13 @@ from itertools import combinations
 import numpy as np
 
 from epszero._checks import InputError, first_index, label, refuse
-from epszero._types import FloatArray
+from epszero._pytree import Node
+from epszero._types import Array, FloatArray
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm, minimise
 from epszero.sets._oracle import ConicOracle
 from epszero.sets._parameters import broadcast, one_set
+from epszero.sets.affine import AffineSubspace
+from epszero.sets.conic import ConicForm, minimise
 
 
 def agreeing(sets: Sequence[Set]) -> tuple[Set, ...]:
@@ -41,6 +43,34 @@ def joined(sets: Sequence[Set], shape: tuple[int, ...] | None) -> ConicOracle | 
         return ConicOracle(ConicForm.both([member.conic(int(np.prod(shape))) for member in sets]))
     except InputError:  # a batch, or a member without a conic form
         return None
+
+
+class Inside(Node):
+    """What pulls points inside an intersection."""
+
+    equations: AffineSubspace | None  # that all its points meet
+    middle: FloatArray  # a point that meets them, away from the boundaries otherwise
+
+    def __init__(self, equations: AffineSubspace | None, middle: FloatArray) -> None:
+        self.equations, self.middle = equations, middle
+
+    def on_equations(self, x: Array) -> Array:
+        """The nearest points that meet the equations, x (…, n)."""
+        return x if self.equations is None else self.equations.project(x)
+
+
+def well_inside(oracle: ConicOracle | None, shape: tuple[int, ...] | None) -> Inside | None:
+    """None where no such point is found."""
+    proofs = None if oracle is None else oracle.proofs
+    middle = None if proofs is None else proofs.middle
+    if proofs is None or middle is None or shape is None:
+        return None
+    n = proofs.form.n
+    rows, levels = proofs.A[proofs.equal].toarray(), proofs.form.b[proofs.equal]
+    if rows[:, n:].any():
+        return None
+    equations = AffineSubspace(rows[:, :n], levels) if len(rows) else None
+    return Inside(equations, middle[:n].reshape(shape))
 
 
 def refuse_disjoint(sets: Sequence[Set], form: ConicForm) -> None:

@@ -34,22 +34,37 @@ class Common(NamedTuple):
     failed: Array  # whether the gap stayed too large for CYCLES cycles
 
 
+class Split(NamedTuple):
+    """v − x = Σp_i, one row for each member; p_i is normal to it at its point x_i."""
+
+    normals: Array  # p_i
+    points: Array  # x_i
+    failed: Array
+
+
 class _Cycle(NamedTuple):
     x: Array
     normals: tuple[Array, ...]  # p_i
     stage: Array  # t, per batch entry
     gap: Array
+    points: tuple[Array, ...]  # x_i
     cycles: Array
 
 
 def nearest_common(projections: Sequence[Callable[[Array], Array]], v: Array, rank: int) -> Common:
     """The projection of v on the intersection; NaN in, NaN out."""
-    first = _run(projections, v, rank)
-    second = _run(projections, first.x, rank)
-    return Common(second.x, jnp.maximum(first.gap, second.gap), first.failed | second.failed)
+    first, missed = _run(projections, v, rank)
+    second, again = _run(projections, first.x, rank)
+    return Common(second.x, jnp.maximum(first.gap, second.gap), missed | again)
 
 
-def _run(projections: Sequence[Callable[[Array], Array]], v: Array, rank: int) -> Common:
+def split(projections: Sequence[Callable[[Array], Array]], v: Array, rank: int) -> Split:
+    """v − x in parts that are normal to the members, x the projection of v."""
+    last, failed = _run(projections, v, rank)
+    return Split(jnp.stack(last.normals), jnp.stack(last.points), failed)
+
+
+def _run(projections: Sequence[Callable[[Array], Array]], v: Array, rank: int) -> tuple[_Cycle, Array]:
     eps = float(jnp.finfo(v.dtype).eps)
     rounding = 32 * eps * norm(v, rank)
     c = reduce(lambda x, project: project(x), projections, v)
@@ -73,7 +88,7 @@ def _run(projections: Sequence[Callable[[Array], Array]], v: Array, rank: int) -
             points.append(y)
             x = y
         gap = reduce(jnp.maximum, [norm(x_i - x, rank) for x_i in points])
-        return _Cycle(x, tuple(normals), stage, gap, state.cycles + 1)
+        return _Cycle(x, tuple(normals), stage, gap, tuple(points), state.cycles + 1)
 
     def unfinished(state: _Cycle) -> Array:
         return (state.gap > allowed(state.x)) | ((state.stage < 1) & (state.gap >= 0))
@@ -85,7 +100,8 @@ def _run(projections: Sequence[Callable[[Array], Array]], v: Array, rank: int) -
         tuple(jnp.zeros_like(v) for _ in projections),
         stage,
         jnp.full_like(far, jnp.inf),
+        tuple(v for _ in projections),
         jnp.asarray(0),
     )
     last = jax.lax.while_loop(lambda s: jnp.any(unfinished(s)) & (s.cycles < CYCLES), cycle, start)
-    return Common(last.x, last.gap, unfinished(last))
+    return last, unfinished(last)

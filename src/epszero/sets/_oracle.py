@@ -4,26 +4,30 @@
 `jit` and `vmap`. Cost per row: one interior-point solve. A row that Clarabel cannot solve comes back as NaN.
 
 Clarabel's answer is good to about 1e-9 in value. Where the set is a polyhedron, it only says which rows are active, and
-an active-set method (sets/_active.py) goes on from there to the exact answer. Should that fail, Clarabel's stands.
+an active-set method (sets/_active.py) goes on from there to the exact answer. Elsewhere, or should that fail, the point
+is pulled inside, and supports are upper bounds by weak duality, as are the gaps of normals (sets/_proved.py).
 """
 
 from functools import cached_property
 from typing import Any
 
-import clarabel
 import numpy as np
 
 from epszero._host import on_host
 from epszero._types import Array, FloatArray
+from epszero.sets import _cones
 from epszero.sets._active import LinearRows
-from epszero.sets._conic import ConicForm, minimise
+from epszero.sets._normals import Normal
+from epszero.sets._proved import Proofs
+from epszero.sets._reduced import reduced
+from epszero.sets.conic import ConicForm, minimise
 
 
 class ConicOracle:
     """One conic form and what is computed from it once. Compared by identity, so a `Node` may keep it as metadata."""
 
     def __init__(self, form: ConicForm) -> None:
-        self.form = form
+        self.form = reduced(form)
 
     def project(self, v: Array) -> Array:
         """Nearest points, v (…, n)."""
@@ -32,6 +36,15 @@ class ConicOracle:
     def support(self, direction: Array) -> Array:
         """sup ⟨direction, x⟩, direction (…, n)."""
         return on_host(self._support_rows, direction.shape[:-1], direction)
+
+    def normal(self, x: FloatArray, z: FloatArray) -> Normal:
+        """An element near z of the normal cone at x, and what is proved of it."""
+        exact = None if self.rows is None else self.rows.normal(x, z)
+        if exact is not None:
+            return exact
+        if self.proofs is None:
+            return Normal(z, max(float(self._reach(z) - z @ x), 0.0), "a conic solver with cones of another kind")
+        return self.proofs.normal(x, z)
 
     def diameter(self) -> float:
         """Norm of the sides of the smallest box around the set, an upper bound; ∞ where unbounded."""
@@ -58,7 +71,10 @@ class ConicOracle:
         if self.rows is not None and self.rows.hold(v):
             return v
         result = minimise(self.form, -v, curvature=1.0)
-        found = result.x if result.status == "solved" else np.full_like(v, np.nan)
+        if result.status != "solved":
+            found = np.full_like(v, np.nan)
+        else:
+            found = result.x if self.proofs is None else self.proofs.pulled(result.whole)[: self.form.n]
         if self.rows is None:
             return found
         guess = (result.dual > result.slack) & (result.status == "solved")
@@ -72,11 +88,21 @@ class ConicOracle:
         result = minimise(self.form, -direction / size)
         if result.status == "unbounded":
             return np.inf
-        return float(-result.value * size) if result.status == "solved" else np.nan
+        if result.status != "solved":
+            return np.nan
+        value = float(-result.value * size)
+        return value if self.proofs is None else self.proofs.above(direction, value, size * result.dual)
+
+    @cached_property
+    def proofs(self) -> Proofs | None:
+        """What is proved with the form; None where a cone is of another kind."""
+        return Proofs(self.form) if _cones.known(self.form.cones) else None
 
     @cached_property
     def rows(self) -> LinearRows | None:
         """The rows of a polyhedron, or None where the form has other cones or auxiliary columns."""
+        import clarabel  # noqa: PLC0415  (only conic forms need it)
+
         linear = all(isinstance(cone, clarabel.NonnegativeConeT | clarabel.ZeroConeT) for cone in self.form.cones)
         if not linear or self.form.A.shape[1] != self.form.n:
             return None

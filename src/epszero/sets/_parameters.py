@@ -3,11 +3,14 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from epszero._checks import count, first_index, label, real_array, refuse
+from epszero._lazy import Sparse, sp
 from epszero._types import FloatArray, Real
 from epszero.sets._base import Set
+
+Matrix = Real | Sparse
+"""What users may pass for a matrix: numbers, or one of SciPy's sparse matrices."""
 
 
 def dimension(dim: int | None, *, least: int = 1) -> int | None:

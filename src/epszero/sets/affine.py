@@ -6,8 +6,6 @@ Projection v − Qᵀ(Qv − level), O(rank·n), twice so that the rounding of a
 directions in the row space (to rounding), else ∞. Diameter exact: 0 when A has full column rank, else ∞.
 """
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,14 +13,15 @@ from epszero._checks import first_index, known_arguments, label, real_array, ref
 from epszero._shaped import dot, norm
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set, rounding
-from epszero.sets._conic import ConicForm
-from epszero.sets._parameters import broadcast
+from epszero.sets._parameters import Matrix, broadcast
 from epszero.sets._parameters import matrix as checked_matrix
+from epszero.sets.conic import ConicForm
 
 
 class AffineSubspace(Set):
     """Solutions of linear equations. A (…, m, n) and b (…, m) may be batches; A may be sparse (it is unpacked)."""
 
+    formula = True
     vectors = ("right", "level")
     matrices = ("matrix", "basis")
     matrix: FloatArray  # A
@@ -31,7 +30,7 @@ class AffineSubspace(Set):
     level: FloatArray  # Q x, the same for every solution x
 
     @known_arguments
-    def __init__(self, A: Any, b: Real) -> None:
+    def __init__(self, A: Matrix, b: Real) -> None:
         self.matrix = checked_matrix("A", A)
         self.right = np.atleast_1d(real_array("b", b))
         rows, entries = self.matrix.shape[-2], self.right.shape[-1]

@@ -5,25 +5,26 @@ O(n) per pass. Support ⟨direction, center⟩ + radius·(dual norm). Diameter e
 Radius (…) and center (…, n) may be batches; a radius of 0 is one point.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 
-from epszero._checks import known_arguments, positive, real_array, refuse
+from epszero._checks import known_arguments, one_of, positive, real_array
+from epszero._lazy import sp
 from epszero._shaped import dot
 from epszero._shaped import norm as euclidean
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
 from epszero.sets._knapsack import clip_to_budget
 from epszero.sets._parameters import broadcast, dimension, spread
+from epszero.sets.conic import ConicForm
 
 
 class Ball(Set):
     """A ball of `radius` around `center` in the norm 2, 1 or inf."""
 
+    formula = True
     static: ClassVar[tuple[str, ...]] = ("norm",)
     per_entry = ("center",)
     per_point = ("radius",)
@@ -32,9 +33,10 @@ class Ball(Set):
     norm: float  # 1, 2 or ∞
 
     @known_arguments
-    def __init__(self, radius: Real = 1.0, center: Real = 0.0, norm: Any = 2, dim: int | None = None) -> None:
-        if norm not in (1, 2, np.inf, "inf"):
-            refuse("norm", f"must be 2, 1 or inf, but it is {norm!r}", "Pass one of these, or intersect other sets")
+    def __init__(
+        self, radius: Real = 1.0, center: Real = 0.0, norm: float | Literal["inf"] = 2, dim: int | None = None
+    ) -> None:
+        one_of("norm", norm, (2, 1, np.inf, "inf"), "Pass one of these, or intersect other sets")
         self.radius = positive("radius", radius, strict=False)
         self.center = spread("center", real_array("center", center), dimension(dim))
         self.norm = float(norm)

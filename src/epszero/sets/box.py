@@ -11,12 +11,13 @@ from epszero._checks import count, first_index, known_arguments, label, real_arr
 from epszero._shaped import dot, norm
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
+from epszero.sets.conic import ConicForm
 
 
 class Box(Set):
     """Entries between `lower` and `upper`."""
 
+    formula = True
     per_entry = ("lower", "upper")
     lower: FloatArray
     upper: FloatArray

@@ -16,14 +16,15 @@ from epszero._shaped import dot, norm, times
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set, rounding
 from epszero.sets._budget import ranges, refuse_empty, refuse_unreachable
-from epszero.sets._conic import ConicForm
 from epszero.sets._knapsack import clip_to_budget
 from epszero.sets.box import checked_bounds
+from epszero.sets.conic import ConicForm
 
 
 class BoxBudget(Set):
     """A box whose weighted sum lies between `at_least` and `at_most`."""
 
+    formula = True
     per_entry = ("lower", "upper", "weights")
     per_point = ("at_least", "at_most")
     lower: FloatArray

@@ -14,15 +14,16 @@ from epszero._checks import first_index, known_arguments, label, real_array, ref
 from epszero._double import is_traced
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
 from epszero.sets._knapsack import clip_to_budget
 from epszero.sets._parameters import broadcast, dimension, spread
+from epszero.sets.conic import ConicForm
 from epszero.sets.simplex import reachable_total
 
 
 class CappedSimplex(Set):
     """Vectors between 0 and `cap` that sum to `total`."""
 
+    formula = True
     per_entry = ("cap",)
     per_point = ("total",)
     total: FloatArray
@@ -77,8 +78,9 @@ class CappedSimplex(Set):
 
 
 def _refuse_unreachable(capped: CappedSimplex, n: int) -> None:
-    whole = np.broadcast_to(capped.cap, np.broadcast_shapes(capped.cap.shape, (n,))).sum(axis=-1)
-    short = whole * (1 + 1e-12) < capped.total
+    with np.errstate(over="ignore"):  # more than enough
+        whole = np.broadcast_to(capped.cap, np.broadcast_shapes(capped.cap.shape, (n,))).sum(axis=-1)
+        short = whole * (1 + 1e-12) < capped.total
     if short.any():
         where = first_index(short)
         total, most = (np.broadcast_to(a, short.shape)[where] for a in (capped.total, whole))

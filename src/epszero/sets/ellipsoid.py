@@ -7,8 +7,6 @@ Support ⟨d, c⟩ + r‖λ^(−1/2) Vᵀd‖, diameter 2r/√λ_min; both exact
 Source: Moré & Sorensen, "Computing a trust region step", SIAM J. Sci. Stat. Comput. 4 (1983).
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +15,8 @@ from epszero._checks import known_arguments, positive, real_array
 from epszero._shaped import dot, norm
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
-from epszero.sets._parameters import broadcast, positive_definite, spread
+from epszero.sets._parameters import Matrix, broadcast, positive_definite, spread
+from epszero.sets.conic import ConicForm
 
 PASSES = 60
 
@@ -26,6 +24,7 @@ PASSES = 60
 class Ellipsoid(Set):
     """The ellipsoid with shape `matrix`, `center` and `radius` (its semi-axes are radius/√eigenvalue)."""
 
+    formula = True
     per_entry = ("eigenvalues", "center")
     per_point = ("radius",)
     matrices = ("axes",)
@@ -35,7 +34,7 @@ class Ellipsoid(Set):
     radius: FloatArray
 
     @known_arguments
-    def __init__(self, matrix: Any, center: Real = 0.0, radius: Real = 1.0) -> None:
+    def __init__(self, matrix: Matrix, center: Real = 0.0, radius: Real = 1.0) -> None:
         self.eigenvalues, self.axes = positive_definite("matrix", matrix)
         self.center = spread("center", real_array("center", center), self.eigenvalues.shape[-1])
         self.radius = positive("radius", radius)

@@ -3,22 +3,28 @@
 CVXPY turns the constraints into conic form once, at construction (the values of its Parameters are taken then); after
 that every projection and support is one Clarabel solve (sets/_oracle.py): polished to rounding when the constraints are
 linear, else accurate to about 1e-8 in value and 1e-5 in the point, which is the least `tol` of `contains`, and only for
-points not much further from the set than its size. Diameter: an upper bound, the diagonal of the box around the set.
+points not much further from the set than its size. Where the set has an interior, the point is inside to rounding; a
+support is an upper bound where the set is bounded; `normal_near` says how good both are, and certificates ask it.
+Diameter: an upper bound, the diagonal of the box around the set.
 CVXPY is optional: pip install "epszero[cvxpy]".
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 
 from epszero._checks import known_arguments, refuse
+from epszero._lazy import sp
 from epszero._types import Array, FloatArray
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm, minimise
+from epszero.sets._normals import Normal
 from epszero.sets._oracle import ConicOracle
+from epszero.sets.conic import ConicForm, minimise
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 class CvxpySet(Set):
@@ -29,7 +35,9 @@ class CvxpySet(Set):
     inside: FloatArray  # a point of the set, away from its boundary where there is room
 
     @known_arguments
-    def __init__(self, constraints: Sequence[Any], variable: Any) -> None:
+    def __init__(self, constraints: "Sequence[cp.Constraint]", variable: "cp.Variable") -> None:
+        if not isinstance(constraints, list | tuple):
+            refuse("constraints", f"must be a list, but it is a {type(constraints).__name__}", "Pass [x >= 0], say")
         form = _conic_form(list(constraints), variable)
         result = minimise(form, np.zeros(form.n))
         if result.status == "infeasible":
@@ -45,8 +53,13 @@ class CvxpySet(Set):
     def _project(self, v: Array) -> Array:
         return self.oracle.project(v)
 
+    @property
+    def accuracy(self) -> float:
+        """The least `tol` of `contains`."""
+        return 1e-5 if self.oracle.rows is None else 1e-9
+
     def _contains(self, v: Array, tol: float) -> Array:
-        return super()._contains(v, max(tol, 1e-5) if self.oracle.rows is None else tol)
+        return super()._contains(v, max(tol, self.accuracy) if self.oracle.rows is None else tol)
 
     def _support(self, direction: Array) -> Array:
         return self.oracle.support(direction)
@@ -57,12 +70,15 @@ class CvxpySet(Set):
     def _point(self) -> Array:
         return jnp.asarray(self.inside)
 
+    def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
+        return self.oracle.normal(x, z)
+
     def _conic(self, n: int) -> ConicForm:
         return self.oracle.form
 
 
 @known_arguments
-def from_cvxpy(constraints: Sequence[Any], variable: Any) -> CvxpySet:
+def from_cvxpy(constraints: "Sequence[cp.Constraint]", variable: "cp.Variable") -> CvxpySet:
     """The set of values that `variable`, a cvxpy.Variable(n), can take under the constraints."""
     return CvxpySet(constraints, variable)
 

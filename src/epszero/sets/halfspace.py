@@ -10,13 +10,14 @@ from epszero._checks import known_arguments, real_array
 from epszero._types import Array, FloatArray, Real
 from epszero.sets import _levels
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
 from epszero.sets._parameters import broadcast, direction
+from epszero.sets.conic import ConicForm
 
 
 class HalfSpace(Set):
     """Points on one side of a hyperplane."""
 
+    formula = True
     per_entry = ("normal",)
     per_point = ("offset",)
     normal: FloatArray

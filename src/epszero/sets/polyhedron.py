@@ -1,6 +1,7 @@
 """{x : G x ≤ h, A x = b}.
 
-Projection and support by Clarabel (sets/_oracle.py), one solve per point; the projection is polished to rounding.
+Projection and support by Clarabel (sets/_oracle.py), one solve per point; the projection is polished to rounding, the
+support is an upper bound where the set is bounded.
 Diameter: an upper bound, the diagonal of the smallest box around the set (2n linear programs, solved once when asked
 for). G and A may be sparse; entries of h may be +∞. Emptiness is proved at construction, by Farkas' lemma.
 """
@@ -9,14 +10,16 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 
 from epszero._checks import known_arguments, real_array, refuse
+from epszero._lazy import sp
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
 from epszero.sets._common import some_point
-from epszero.sets._conic import ConicForm
+from epszero.sets._normals import Normal
 from epszero.sets._oracle import ConicOracle
+from epszero.sets._parameters import Matrix
+from epszero.sets.conic import ConicForm
 
 
 class Polyhedron(Set):
@@ -27,7 +30,7 @@ class Polyhedron(Set):
     inside: FloatArray  # a point of the set, away from its boundary where there is room
 
     @known_arguments
-    def __init__(self, G: Any, h: Real, A: Any = None, b: Real | None = None) -> None:
+    def __init__(self, G: Matrix, h: Real, A: Matrix | None = None, b: Real | None = None) -> None:
         inequalities, bounds = _rows("G", G, "h", h)
         if np.isneginf(bounds).any():
             row = int(np.argmax(np.isneginf(bounds)))
@@ -57,6 +60,9 @@ class Polyhedron(Set):
     def _point(self) -> Array:
         return jnp.asarray(self.inside)
 
+    def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
+        return self.oracle.normal(x, z)
+
     def _conic(self, n: int) -> ConicForm:
         return self.oracle.form
 
@@ -65,7 +71,10 @@ def _rows(left: str, matrix: Any, right: str, bounds: Any) -> tuple[Any, FloatAr
     if matrix is None or bounds is None:
         refuse(f"{left}, {right}", "go together, but only one of them is given", "Pass both or neither")
     values = np.atleast_1d(real_array(right, bounds, allow_infinite=left == "G"))
-    rows: Any = sp.csr_matrix(matrix if sp.issparse(matrix) else np.atleast_2d(real_array(left, matrix)))
+    dense = matrix if sp.issparse(matrix) else np.atleast_2d(real_array(left, matrix))
+    if dense.ndim != 2 or values.ndim != 1:
+        refuse(f"{left}, {right}", "must be a matrix and a vector", "Give one row and one bound per constraint")
+    rows: Any = sp.csr_matrix(dense)
     if not np.isfinite(rows.data).all():
         refuse(left, "must be finite, but it has NaN or infinite entries", "Replace or drop those rows")
     if values.shape != rows.shape[:1]:

@@ -20,11 +20,12 @@ from epszero.sets._base import Set
 class Product(Set):
     """The product of the sets in the nest `sets`."""
 
+    formula = True
     sets: PyTree
 
     @known_arguments
     def __init__(self, sets: PyTree) -> None:
-        leaves, structure = jax.tree_util.tree_flatten_with_path(sets, is_leaf=_is_set)
+        leaves, structure = jax.tree_util.tree_flatten_with_path(sets, is_leaf=_is_set_or_none)
         for path, leaf in leaves:
             if not _is_set(leaf):
                 name = f"sets{jax.tree_util.keystr(path)}"
@@ -84,3 +85,7 @@ class Product(Set):
 
 def _is_set(value: Any) -> bool:
     return isinstance(value, Set)
+
+
+def _is_set_or_none(node: Any) -> bool:
+    return node is None or _is_set(node)

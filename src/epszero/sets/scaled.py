@@ -6,18 +6,20 @@ Projection factor·P_C(v/factor); support σ_C(factor·d); diameter |factor| tim
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from epszero._checks import known_arguments, real_array, refuse
+from epszero._lazy import sp
 from epszero._types import Array, FloatArray
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
+from epszero.sets._normals import Normal
 from epszero.sets._parameters import one_set
+from epszero.sets.conic import ConicForm
 
 
 class Scaled(Set):
     """The set multiplied by `factor`."""
 
+    formula = True
     made_of = "set"
     set: Set
     factor: FloatArray
@@ -42,6 +44,10 @@ class Scaled(Set):
 
     def _point(self) -> Array:
         return self.factor * self.set._point()
+
+    def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
+        found = self.set._normal(x / self.factor, self.factor * z)
+        return found._replace(z=found.z / self.factor)
 
     def _conic(self, n: int) -> ConicForm:
         form = self.set.conic(n)

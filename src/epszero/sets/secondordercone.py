@@ -13,12 +13,13 @@ from epszero._checks import count, known_arguments
 from epszero._shaped import norm
 from epszero._types import Array
 from epszero.sets._base import Set, rounding
-from epszero.sets._conic import ConicForm
+from epszero.sets.conic import ConicForm
 
 
 class SecondOrderCone(Set):
     """Vectors of length `dim` whose last entry is at least the norm of the others."""
 
+    formula = True
     static: ClassVar[tuple[str, ...]] = ("dim",)
     dim: int
 

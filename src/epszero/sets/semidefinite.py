@@ -7,21 +7,21 @@ is orthogonal to every member, so sup ⟨D, X⟩ is 0 when the symmetric part of
 
 from typing import ClassVar
 
-import clarabel
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 
 from epszero._checks import count, known_arguments
+from epszero._lazy import sp
 from epszero._shaped import norm
 from epszero._types import Array
 from epszero.sets._base import Set, rounding
-from epszero.sets._conic import ConicForm
+from epszero.sets.conic import ConicForm, cone
 
 
 class PositiveSemidefinite(Set):
     """Symmetric n × n matrices without a negative eigenvalue."""
 
+    formula = True
     static: ClassVar[tuple[str, ...]] = ("n",)
     n: int
 
@@ -57,10 +57,11 @@ class PositiveSemidefinite(Set):
         rows, columns = np.tril_indices(self.n)  # Clarabel's order: the upper triangle, column by column
         weights = np.where(rows == columns, 1.0, np.sqrt(2.0))  # which keep the norm
         triangle = -weights[:, None] * np.eye(n)[place[columns, rows]]
-        cone = ConicForm(sp.csr_matrix(triangle), np.zeros(len(rows)), (clarabel.PSDTriangleConeT(self.n),), n)
+        cones = (cone("PSDTriangle", self.n),)
+        definite = ConicForm(sp.csr_matrix(triangle), np.zeros(len(rows)), cones, n)
         apart = rows != columns
         mirror = np.eye(n)[place[rows, columns][apart]] - np.eye(n)[place[columns, rows][apart]]
-        return ConicForm.both([ConicForm.equalities(mirror, np.zeros(len(mirror))), cone])
+        return ConicForm.both([ConicForm.equalities(mirror, np.zeros(len(mirror))), definite])
 
 
 def _symmetric(matrix: Array) -> Array:

@@ -13,14 +13,15 @@ import numpy as np
 from epszero._checks import first_index, known_arguments, label, real_array, refuse
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
 from epszero.sets._knapsack import clip_to_budget
 from epszero.sets._parameters import dimension
+from epszero.sets.conic import ConicForm
 
 
 class Simplex(Set):
     """Nonnegative vectors (of length `dim`, or of any length) that sum to `total`."""
 
+    formula = True
     static: ClassVar[tuple[str, ...]] = ("dim",)
     per_point = ("total",)
     total: FloatArray

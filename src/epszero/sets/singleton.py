@@ -7,12 +7,13 @@ from epszero._checks import known_arguments, real_array
 from epszero._shaped import dot
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
+from epszero.sets.conic import ConicForm
 
 
 class Singleton(Set):
     """The point `at` alone: an array (leading axes are a batch), or a number for a constant vector of any length."""
 
+    formula = True
     per_entry = ("at",)
     at: FloatArray
 

@@ -12,14 +12,15 @@ from epszero._checks import known_arguments
 from epszero._types import Array, FloatArray, Real
 from epszero.sets import _levels
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
 from epszero.sets._parameters import broadcast, direction
 from epszero.sets.box import checked_bounds
+from epszero.sets.conic import ConicForm
 
 
 class Slab(Set):
     """Points between two parallel hyperplanes."""
 
+    formula = True
     per_entry = ("normal",)
     per_point = ("lower", "upper")
     normal: FloatArray

@@ -13,13 +13,15 @@ from epszero._checks import known_arguments, real_array, refuse
 from epszero._shaped import dot
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
+from epszero.sets._normals import Normal
 from epszero.sets._parameters import broadcast, one_set
+from epszero.sets.conic import ConicForm
 
 
 class Translated(Set):
     """The set moved by the vector `by`."""
 
+    formula = True
     made_of = "set"
     per_entry = ("by",)
     set: Set
@@ -49,6 +51,9 @@ class Translated(Set):
     def _point(self) -> Array:
         shape = self.batch_shape + self.known_point_shape
         return self.by + self.set._project(jnp.broadcast_to(-self.by, shape))
+
+    def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
+        return self.set._normal(x - self.by, z)
 
     def _conic(self, n: int) -> ConicForm:
         form: Any = self.set.conic(n)

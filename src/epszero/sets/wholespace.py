@@ -8,13 +8,14 @@ import numpy as np
 from epszero._checks import known_arguments
 from epszero._types import Array
 from epszero.sets._base import Set
-from epszero.sets._conic import ConicForm
 from epszero.sets._parameters import dimension
+from epszero.sets.conic import ConicForm
 
 
 class WholeSpace(Set):
     """All vectors (of length `dim`, or of any length)."""
 
+    formula = True
     static: ClassVar[tuple[str, ...]] = ("dim",)
     dim: int | None
 

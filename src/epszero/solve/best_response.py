@@ -5,30 +5,31 @@ Hessian of its cost there. Nothing else of the game reaches it, but for its own 
 what they leave it. A convex shared constraint is met by its tangents, each below the function that it touches, gathered
 on the way; what a tangent misses is charged to the cost at a price above its multiplier. Where x itself violates a
 constraint a little, no response may violate it more. A cost that is not quadratic is searched from several strategies,
-as Newton's method is sure to find the best only if it is convex.
+as Newton's method is sure to find the best only if it is convex; and every cost from the best strategy seen along lines
+through the domain, as its derivatives do not know of jumps.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
-import clarabel
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse as sp
 from jax.flatten_util import ravel_pytree
-from scipy.optimize import minimize
 
 from epszero._double import to_numpy
+from epszero._lazy import sp
+from epszero._points import flat_of
 from epszero._types import FloatArray, PyTree
 from epszero.functions import Function
 from epszero.oracles import Coupling
-from epszero.problems._views import Model, View, flat_of
 from epszero.problems.backward import Backward
 from epszero.problems.feasible import is_conic, points_around, product_form
-from epszero.sets._conic import ConicForm, minimise
+from epszero.problems.lines import best_along
+from epszero.problems.views import Model, View
+from epszero.sets.conic import ConicForm, minimise
 
 ROUNDS = 60  # quadratic models per agent; a quadratic cost needs one
 ENOUGH = 1e-13  # predicted decrease, relative to the size of the cost, at which an agent is done
@@ -57,11 +58,16 @@ Solver = Generator[FloatArray, Model, Response]
 def best_responses(problem: Any, view: View, x: PyTree, agents: Sequence[int]) -> list[Response]:
     """One for each of these agents, the others held at x."""
     solvers: dict[int, Solver] = {}
+    here = view.values(x, x)
+    seen = best_along(lambda y: view.values(x, y), problem.strategies, x)
     for agent in agents:
         side, tree, own = view.own_side(agent), view.own_tree(x, agent), view.own(x, agent)
         shared = None if problem.coupling is None else _shared(problem.coupling, view, x, agent)
         form = product_form(side, tree) if _is_conic(side, tree) else None
         starts = [own] if view.own_hessian_is_constant(agent, x) else _starts(side, tree)
+        value, where = seen[agent]
+        if value < here[agent]:
+            starts.append(view.own(where, agent))
 
         def limits(side: Backward = side, tree: PyTree = tree, shared: Any = shared, form: Any = form) -> Limits:
             return Local(side, tree, shared) if form is None else Conic(form, shared)
@@ -210,6 +216,8 @@ class Conic(Limits):
         bound = np.concatenate(self.bounds)
         wide = sp.csr_matrix((len(bound), form.A.shape[1] - form.n))
         A = sp.vstack([form.A, sp.hstack([sp.csr_matrix(np.concatenate(self.rows)), wide])], format="csr")
+        import clarabel  # noqa: PLC0415  (only where a conic programme is solved)
+
         cones = (*form.cones, clarabel.NonnegativeConeT(len(bound)))
         return ConicForm(A, np.concatenate([form.b, bound]), cones, form.n)
 
@@ -273,8 +281,11 @@ class Local(Limits):
             value = value - slope @ away + away @ away / (2 * gamma) + self.local(p)
             return float(value), away / gamma - curvature @ away
 
-        found = minimize(envelope, start, jac=True, method="L-BFGS-B",
-                         options={"maxiter": 2000, "ftol": 0.0, "gtol": 1e-12})  # fmt: skip
+        from scipy.optimize import minimize  # noqa: PLC0415  (slow to import)
+
+        found = minimize(
+            envelope, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 0.0, "gtol": 1e-12}
+        )
         v = np.asarray(found.x)
         return self._prox(v - gamma * smooth(v)[1], gamma)
 

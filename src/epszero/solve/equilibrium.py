@@ -21,11 +21,11 @@ import jax
 import numpy as np
 
 from epszero._checks import count, refuse
-from epszero._double import to_numpy
+from epszero._double import double, to_numpy
 from epszero._types import FloatArray, PyTree
 from epszero.oracles import Average, PrimalDual
 from epszero.problems import AggregativeGame, Game, Problem
-from epszero.problems._viewing import view_of
+from epszero.problems.viewing import view_of
 from epszero.sets import Set
 from epszero.solve.best_response import best_responses
 
@@ -50,12 +50,20 @@ class EquilibriumCheck:
         """The largest saving found; NaN where none was."""
         return float(np.nanmax(self.saving)) if not np.isnan(self.saving).all() else float("nan")
 
+    @property
+    def beyond_convex(self) -> bool:
+        """Whether an agent saves more than it could if its cost were convex, beyond what solvers are off by."""
+        saving, bound = np.nan_to_num(self.saving, nan=0.0), self.at_most[list(self.agents)]
+        return bool(np.any(saving > bound + 1e-6 * (np.abs(saving) + np.abs(bound)) + 1e-9))
+
     def __str__(self) -> str:
         many = f"{len(self.agents)} agent{'s' if len(self.agents) > 1 else ''}, each deviating alone"
         failed = int(np.isnan(self.saving).sum())
         text = f"the largest saving of {many}, is {self.largest:.3g}" + (f" ({failed} not found)" if failed else "")
         bounded = self.at_most[np.isfinite(self.at_most)]
-        if len(bounded):
+        if self.beyond_convex:
+            text += "; that is more than convex costs allow: a cost is not convex, or jumps"
+        elif len(bounded):
             text += f"; for convex costs none of {len(bounded)} saves more than {max(bounded.max(), 0.0):.3g}"
         if len(bounded) < len(self.at_most):
             text += f"; no bound for {len(self.at_most) - len(bounded)} with unbounded strategies"
@@ -74,7 +82,7 @@ def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Any) ->
         refuse("check_equilibrium", f"is for games, and this is a {type(problem).__name__}", "Use check()")
     x = point.x if isinstance(point, PrimalDual) else point
     multipliers = point.multipliers if isinstance(point, PrimalDual) else None
-    with jax.enable_x64(True):
+    with double():
         coupling = problem.coupling
         h = None if coupling is None else np.asarray(coupling.value(x))
         at_most = np.maximum(_bounds(problem, data, x, multipliers, h), 0.0)
@@ -85,9 +93,14 @@ def equilibrium_check(problem: Any, data: PyTree, point: PyTree, agents: Any) ->
     if h is None or multipliers is None:
         return EquilibriumCheck(chosen, saving, responses, at_most)
     return EquilibriumCheck(
-        chosen, saving, responses, at_most,
-        float(np.max(np.maximum(h, 0.0))), float(np.max(np.abs(multipliers * h))), multipliers,
-    )  # fmt: skip
+        chosen,
+        saving,
+        responses,
+        at_most,
+        float(np.max(np.maximum(h, 0.0))),
+        float(np.max(np.abs(multipliers * h))),
+        multipliers,
+    )
 
 
 def _chosen(many: int, given: Any, at_most: FloatArray) -> tuple[int, ...]:

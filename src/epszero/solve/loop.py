@@ -1,4 +1,14 @@
-"""The loop, compiled: steps until the next stop, or until the run is over."""
+"""The loop, compiled: steps until the next stop, or until the run is over.
+
+Where the user gives no tol, a run has converged once the residual r = z + B̂(x) is at most the larger of
+    1e-9 · min(max(‖B̂(x)‖, b), max(‖Γ⁻¹x‖, b′)),    b = max(min(1, u), 1e-4 u),  b′ = min(1/γ, u),
+    2 eps · (‖Γ⁻¹x‖ + ‖B̂(x)‖),
+with u the size of what is added up at the start, the largest of ‖B̂(x⁰)‖, ‖r¹‖ and ‖Γ⁻¹x¹‖. The first is what one wants,
+in any units: u shrinks with them, and a zero of B̂ is looked for beside what B̂ was. The second is what float64 can
+show: z = Γ⁻¹(x − ΓB̂(x) − x⁺), so r is made of numbers as large as Γ⁻¹x and B̂(x), each of them rounded. The terms of
+B̂ itself may be larger than their sum and are not seen from here: a run that stalls above both is looked at again
+(solve/rounding.py).
+"""
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -18,10 +28,12 @@ from epszero.problems.backward import Backward
 
 RUNNING, CONVERGED, DIVERGED, STALLED, NOT_FINITE, STUCK = range(6)
 
-STOPS = 16  # how many iterations at which to look one compiled call takes
+STOPS = 40  # how many iterations at which to look one compiled call takes
 FIRST_BLOCK = 1_000_000  # numbers that the first call may touch, before its speed is known
 BLINK = 0.2  # seconds that one call may last, so that the keyboard and the progress bar are heard
-RELATIVE = 1e-9  # where the user gives no tol: of max(1, ‖B̂(x)‖), or of max(1, ‖x‖)/γ where B̂ is small throughout
+RELATIVE = 1e-9  # where the user gives no tol
+FIRM = 1e-4  # of u: a zero of B̂ is not asked for beyond RELATIVE times this
+ROUNDED = 2 * float(np.finfo(np.float64).eps)  # of the sizes of what is added up: residuals are not known better
 GROWTH = 1e8  # a residual this many times the first one has diverged
 PATIENCE = 1000  # steps, and a quarter of all taken, without a new least residual: it has stalled
 
@@ -32,6 +44,7 @@ class Run(NamedTuple):
     state: State
     code: Array  # RUNNING, or how it ended
     scale: Array  # the size of the residual at the start
+    unit: Array  # u
     least: Array  # the least residual so far
     when: Array  # the step that reached it
     tol: Array | None  # stop when the residual is this small; negative: never; None: RELATIVE
@@ -40,7 +53,8 @@ class Run(NamedTuple):
 def begin(method: Method, A: Backward, B: Average, x: PyTree, tol: Array | None) -> Run:
     """The run before its first step."""
     state = method.init(A, B, x)
-    start = Run(state, jnp.asarray(RUNNING), norm(state.Bx), jnp.asarray(jnp.inf), jnp.asarray(0), tol)
+    size = norm(state.Bx)
+    start = Run(state, jnp.asarray(RUNNING), size, size, jnp.asarray(jnp.inf), jnp.asarray(0), tol)
     return _typed(start)
 
 
@@ -52,7 +66,7 @@ def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> 
     """
 
     def enough(run: Run) -> Array:
-        return run.state.residual <= (_relative(method, run.state) if run.tol is None else run.tol)
+        return run.state.residual <= (_relative(method, run) if run.tol is None else run.tol)
 
     def grown(run: Run) -> Array:
         return (run.state.k > 1) & (run.state.residual > GROWTH * run.scale)
@@ -67,10 +81,20 @@ def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> 
             lambda run: run._replace(state=method.step(A, B, run.state)),
             run,
         )
+        run = _measured(method, run)
         run = _judged(run, enough(run), grown(run))
         return run, run.state.residual
 
     return jax.lax.scan(to, run, stops)
+
+
+def _measured(method: Method, run: Run) -> Run:
+    """After the first step it is known how large the residual is there, and what it is made of."""
+    state = run.state
+    scale = jnp.maximum(run.scale, state.residual)
+    unit = jnp.maximum(scale, _lengths(method, state)[0])
+    first = state.k == 1
+    return run._replace(scale=jnp.where(first, scale, run.scale), unit=jnp.where(first, unit, run.unit))
 
 
 def _judged(run: Run, enough: Array, grown: Array) -> Run:
@@ -85,17 +109,22 @@ def _judged(run: Run, enough: Array, grown: Array) -> Run:
     code = jnp.where(enough, CONVERGED, code)
     code = jnp.where(jnp.isfinite(residual), code, NOT_FINITE)
     code = jnp.where((run.code == RUNNING) & (k > 0), code, run.code)
-    scale = jnp.where(k == 1, jnp.maximum(run.scale, residual), run.scale)
-    return _typed(run._replace(code=code, scale=scale, least=least, when=when))
+    return _typed(run._replace(code=code, least=least, when=when))
 
 
-def _relative(method: Method, state: State) -> Array:
-    """What counts as zero where the user gives no tol, in the units of B̂ near the iterate."""
-    step = method.last_step(state)
+def _lengths(method: Method, state: State) -> tuple[Array, Array]:
+    """‖Γ⁻¹x‖ and the longest step."""
+    step, x = method.last_step(state), state.x
     longest = jnp.max(jnp.stack([jnp.max(leaf) for leaf in jax.tree.leaves(step)]))
-    x, Bx = state.x, state.Bx
-    moved = norm(over(x.x if isinstance(x, PrimalDual) else x, step))
-    return RELATIVE * jnp.minimum(jnp.maximum(1.0, norm(Bx)), jnp.maximum(1.0 / longest, moved))
+    return norm(over(x.x if isinstance(x, PrimalDual) else x, step)), longest
+
+
+def _relative(method: Method, run: Run) -> Array:
+    """What counts as zero where the user gives no tol: see the header."""
+    (moved, longest), size, unit = _lengths(method, run.state), norm(run.state.Bx), run.unit
+    values = jnp.maximum(size, jnp.maximum(jnp.minimum(1.0, unit), FIRM * unit))
+    slopes = jnp.maximum(moved, jnp.minimum(1.0 / longest, unit))
+    return jnp.maximum(RELATIVE * jnp.minimum(values, slopes), ROUNDED * (moved + size))
 
 
 def _typed(run: Run) -> Run:
@@ -103,27 +132,34 @@ def _typed(run: Run) -> Run:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, leaf.dtype), run)
 
 
-begin_one = jax.jit(begin)
-advance_one = jax.jit(advance)
-begin_many = eqx.filter_jit(eqx.filter_vmap(begin, in_axes=(None, None, 0, None, None)))
-advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(None, None, 0, 0, None)))
+def set_off(method: Method, A: Backward, B: Average, x: PyTree, tol: Array | None, stops: Array) -> tuple[Run, Array]:
+    """`begin`, and `advance` to the first stops."""
+    return advance(method, A, B, begin(method, A, B, x, tol), stops)
+
+
+set_off_one, advance_one = jax.jit(set_off), jax.jit(advance)
+set_off_many = eqx.filter_jit(eqx.filter_vmap(set_off, in_axes=(0, None, 0, None, None, None)))
+advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(0, None, 0, 0, None)))
 
 
 class Drive:
     """Calls `advance` block by block: each as long as a blink, each ending where the trace wants to look."""
 
-    def __init__(self, total: int, looks: Sequence[int], touched: PyTree) -> None:
+    def __init__(self, total: int, recorded_at: Sequence[int], touched: PyTree) -> None:
         self.total = total  # steps to take at most
         numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(touched))  # that an iteration reads
         self.first = int(np.clip(FIRST_BLOCK // max(numbers, 1), 1, 1024))
-        self.looks = sorted({look for look in looks if 0 < look <= total} | {1, total})
+        self.recorded_at = sorted({look for look in recorded_at if 0 < look <= total} | {1, total})
         self.seen: list[int] = []  # steps at which the residual was reported
         self.residuals: list[Any] = []
+        self.latest: Run | None = None  # None before the first step
 
-    def run(self, advance: Callable[[Run, Any], tuple[Run, Array]], run: Run, report: Callable[[Run], None]) -> Run:
+    def run(
+        self, advance: Callable[[Run | None, Any], tuple[Run, Array]], report: Callable[[Run], None] | None
+    ) -> Run | None:
         """Until every run is over or all steps are taken. What was reached is kept in `self.latest` throughout."""
         done = 0
-        self.latest = run
+        run = self.latest = None
         block = self.first
         while done < self.total:
             started = perf_counter()
@@ -133,7 +169,8 @@ class Drive:
             self.latest, done = run, stops[-1]
             self.seen += stops
             self.residuals += list(np.asarray(residuals)[..., : len(stops)].T)
-            report(run)
+            if report is not None:
+                report(run)
             if over:
                 break
             elapsed = perf_counter() - started
@@ -141,5 +178,5 @@ class Drive:
         return run
 
     def _stops(self, done: int, until: int) -> list[int]:
-        between = [look for look in self.looks if done < look < until][: STOPS - 1]
+        between = [look for look in self.recorded_at if done < look < until][: STOPS - 1]
         return [*between, until] if len(between) < STOPS - 1 else between

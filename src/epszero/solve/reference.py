@@ -16,16 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import count, known_arguments, refuse
-from epszero._double import on_device, to_numpy
+from epszero._double import double, on_device, to_numpy
 from epszero._points import add, norm, subtract
 from epszero._types import Array, PyTree
-from epszero.constants import declared_only, step_range
+from epszero.facts import declared_only, step_range
 from epszero.methods.steps import checked_step, times
 from epszero.oracles import Oracle
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
 from epszero.samples import Samples
-from epszero.solve.setup import check_oracle, starting_point
+from epszero.solve.setup import setting_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,15 @@ class Reference:
 
 @known_arguments
 def reference_equilibrium(
-    problem: Any, pool: Any, *, step: Any = None, iterations: int = 1000, batch: int = 10, seed: int = 0,
+    problem: Any,
+    pool: Any,
+    *,
+    step: Any = None,
+    iterations: int = 1000,
+    batch: int = 10,
+    seed: int = 0,
     x0: PyTree = None,
-) -> Reference:  # fmt: skip
+) -> Reference:
     """The paper's reference: `batch`·k fresh samples at iteration k, uniform between the pool's extremes.
 
     `step`: as in `ez.ForwardBackward` without schedules; None takes the best one for the declared constants.
@@ -58,9 +64,8 @@ def reference_equilibrium(
     known = step_range(declared_only(problem))
     if step is None and known is None:
         refuse("step", "is needed, as no constants are declared that would give one", "Pass step=0.02, say")
-    with jax.enable_x64(True):
-        x, _ = starting_point(problem, pool, x0)
-        check_oracle(problem, pool, x)
+    with double():
+        x = setting_of(problem, pool, None, x0).x
         size = checked_step(known.best if step is None and known is not None else step, x)
         low, high = (jax.tree.map(lambda leaf, f=f: f(leaf, axis=0), pool.values) for f in (np.min, np.max))
         oracle, extremes, x, size, last = on_device((problem.oracle, (low, high), x, size, np.asarray(K)))

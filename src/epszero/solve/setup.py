@@ -1,8 +1,7 @@
 """Everything that is looked at before the first iteration: data, starting point, shapes."""
 
-import hashlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import equinox as eqx
 import jax
@@ -10,12 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import InputError, refuse
-from epszero._points import norm, shapes, subtract
-from epszero._types import Array, PyTree
-from epszero.oracles import Average, Oracle, OwnData, PrimalDual
-from epszero.problems import Problem
-from epszero.samples import Samples
-from epszero.samples._samples import inside_support
+from epszero._memory import key_of, remembered
+from epszero._points import as_data, norm, shapes, subtract
+from epszero._trace.programs import equations_in
+from epszero._types import Array, PyTree, Real
+from epszero.facts import Facts, Known, Provenance, facts_of
+from epszero.oracles import Average, Oracle, OwnData, PrimalDual, strategies
+from epszero.problems import Minimization, Problem
+from epszero.problems.seen import Examination
+from epszero.samples import Samples, inside_support
+
+GivenSamples = Samples | Sequence[Samples] | Real | None
+"""What users may pass as data: one data set, one for each agent, or the bare numbers of one."""
 
 MOST_GUESSED = 64  # dimensions tried when neither the set nor x0 says how long x is
 
@@ -25,15 +30,29 @@ def checked_samples(problem: Problem, samples: Any) -> Samples | list[Samples] |
     oracle = problem.oracle
     if not oracle.uncertain:
         if samples is not None:
-            refuse("samples", "are given, but nothing in the problem depends on them: its function takes x alone",
-                   "Leave samples out, or write the function as f(x, xi)")  # fmt: skip
+            refuse(
+                "samples",
+                "are given, but nothing in the problem depends on them: its function takes x alone",
+                "Leave samples out, or write the function as f(x, xi)",
+            )
         return None
     if samples is None:
-        refuse("samples", "are needed: the problem's function takes a sample as its second argument",
-               "Pass ez.Samples(values)")  # fmt: skip
+        refuse(
+            "samples",
+            "are needed: the problem's function takes a sample as its second argument",
+            "Pass ez.Samples(values)",
+        )
     if isinstance(samples, list | tuple) and any(isinstance(one, Samples) for one in samples):
         return _one_per_block(oracle, list(samples))
-    return samples if isinstance(samples, Samples) else Samples(samples)
+    if isinstance(samples, Samples):
+        return samples
+    try:
+        return Samples(samples)
+    except InputError as error:
+        if error.rule is None or error.remedy is None:
+            raise
+        name = "samples" + (error.argument or "").removeprefix("values")
+        raise InputError.about(name, error.rule, error.remedy) from error
 
 
 def averaged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> Average:
@@ -70,6 +89,8 @@ def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0
     given = x0 if isinstance(x0, PrimalDual) and problem.coupling is not None else PrimalDual(x0, None)
     x = problem.strategies.as_point("x0", given.x)
     problem.check_point("x0", x)
+    if not all(np.size(leaf) for leaf in jax.tree.leaves(x)):
+        refuse("x0", "has no entries", "Pass one number for each entry of x")
     x = problem.A.as_point("x0", problem.lifted(given._replace(x=x) if given.multipliers is not None else x))
     inside = problem.A.into_domain(x)
     moved = float(norm(subtract(x, inside)))
@@ -78,8 +99,11 @@ def starting_point(problem: Problem, samples: Samples | list[Samples] | None, x0
 
 def _one_per_block(oracle: Oracle, samples: list[Any]) -> list[Samples]:
     if oracle.data_sets is None:
-        refuse("samples", "one data set per agent needs a game, or a problem defined by a list of functions",
-               "Pass one Samples, or give one function per block")  # fmt: skip
+        refuse(
+            "samples",
+            "one data set per agent needs a game, or a problem defined by a list of functions",
+            "Pass one Samples, or give one function per block",
+        )
     if len(samples) != oracle.data_sets:
         refuse("samples", f"{len(samples)} data sets for {oracle.data_sets} agents or blocks", "Give one for each")
     if not all(isinstance(one, Samples) for one in samples):
@@ -87,52 +111,100 @@ def _one_per_block(oracle: Oracle, samples: list[Any]) -> list[Samples]:
     return samples
 
 
-# -- shapes ------------------------------------------------------------------------------------------------------------
-
-_checked: "WeakKeyDictionary[Problem, dict[Any, Seen]]" = WeakKeyDictionary()
+# -- before a run ------------------------------------------------------------------------------------------------------
 
 
-def check_shapes(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> None:
-    """Trace O once at x and one sample: it must return something like x."""
-    _trace(problem, x, _rows(samples), one_each=isinstance(samples, list))
+class Setting(NamedTuple):
+    """What a run starts from."""
+
+    samples: Samples | list[Samples] | None
+    kept_aside: Samples | None
+    x: PyTree  # x⁰, with multipliers where constraints are shared
+    facts: Facts
+    examination: Examination
+    notes: tuple[str, ...]  # what a user should know
+
+    @property
+    def wrong(self) -> str:
+        """Where a derivative is seen not to be that of a cost; empty where none is."""
+        return "" if self.facts.costs is None else self.facts.costs.wrong
+
+    @property
+    def point(self) -> PyTree:
+        """The strategies of x⁰."""
+        return strategies(self.x)
 
 
-def check_oracle(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> list[str]:
-    """Trace O once at x and one sample: it must return something like x. Gives notes; remembered per shape."""
-    rows = _rows(samples)
-    leaves, structure = jax.tree.flatten((x, rows))
-    key = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
-    seen = _checked.setdefault(problem, {})
-    if key not in seen:
-        notes = _trace(problem, x, rows, one_each=isinstance(samples, list))
+def setting_of(problem: Problem, samples: Samples | list[Samples] | None, kept: Samples | None, x0: Any) -> Setting:
+    """From data that has been checked: the starting point, and what is known of the problem there."""
+    x, moved = starting_point(problem, samples, x0)
+    shape_notes = check_shapes(problem, samples, x)
+    facts = facts_at(problem, samples, strategies(x))
+    if samples is not None and facts.structure.declared:
         _refuse_bent(problem, samples, x)
-        looked, alike = problem.examine(values_of(samples), x.x if isinstance(x, PrimalDual) else x)
-        seen[key] = Seen(notes, alike, {})
-        return _remembered(seen[key], samples, looked)
-    known = seen[key]
-    if known.alike or _mark(samples) in known.looked:
-        return known.notes + known.looked[None if known.alike else _mark(samples)]
-    looked, _ = problem.examine(values_of(samples), x.x if isinstance(x, PrimalDual) else x)
-    return _remembered(known, samples, looked)
+    examination = examined(facts, samples, strategies(x))
+    notes = (*moved, *shape_notes, *map(str, examination.bent), *examination.notes)
+    setting = Setting(samples, kept, x, facts, examination, notes)
+    return setting._replace(notes=(*notes, f"{setting.wrong}.")) if setting.wrong else setting
 
 
-class Seen(NamedTuple):
-    """What was found out about a problem at points and samples of one shape."""
-
-    notes: list[str]
-    alike: bool  # all data would be judged alike
-    looked: dict[Any, list[str]]  # what a closer look found, for each data set or, where alike, for all
-
-
-def _remembered(known: Seen, samples: Samples | list[Samples] | None, looked: list[str]) -> list[str]:
-    known.looked[None if known.alike else _mark(samples)] = looked
-    return known.notes + looked
+def facts_at(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree, effort: float = 1.0) -> Facts:
+    """What is known of the problem, for points like x and samples like these."""
+    data = values_of(samples)
+    row = (
+        OwnData(jax.tree.map(_first, own) for own in data) if isinstance(data, OwnData) else jax.tree.map(_first, data)
+    )
+    return facts_of(problem, supports_of(problem, samples), row, x, effort)
 
 
-def _mark(samples: Samples | list[Samples] | None) -> Any:
-    """A key for the data: equal for equal values."""
-    leaves = jax.tree.leaves(values_of(samples))
-    return tuple(hashlib.sha256(np.ascontiguousarray(leaf).tobytes()).digest() for leaf in leaves)
+def _first(leaf: Any) -> Any:
+    return leaf[0]
+
+
+def check_shapes(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> list[str]:
+    """Trace O once at x and one sample: it must return something like x. Gives notes."""
+    rows, one_each = _rows(samples), isinstance(samples, list)
+    return remembered(
+        problem, ("shapes", one_each, _typed_shapes((x, rows))), lambda: _trace(problem, x, rows, one_each)
+    )
+
+
+def examined(facts: Facts, samples: Samples | list[Samples] | None, x: PyTree) -> Examination:
+    """A closer look at the problem near x, by as little of x and the data as matters.
+
+    Where costs are proved to be convex, with constant own Hessians, neither does. Where these do not know the data,
+    one sample is as good as all, unless something is not finite there.
+    """
+    problem = facts.problem
+    if not problem.examined:
+        return Examination()
+    convex = facts.convex
+    proved = isinstance(convex, Known) and convex.provenance is Provenance.EXACT
+    affine = problem.coupling is None or problem.coupling.affine
+    if proved and isinstance(problem, Minimization):
+        return Examination()
+    if remembered(problem, ("judges", facts.shapes), lambda: problem.judges(facts.row, facts.x)):
+        return _judged(problem, samples, x, proved)
+    if proved and affine:
+        x = facts.x
+    key = "examination", proved, facts.shapes, key_of(x)
+    found = remembered(problem, key, lambda: problem.examine(as_data(facts.row), x, proved=proved))
+    return found if found.finite else _judged(problem, samples, x, proved)
+
+
+def _judged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree, proved: bool) -> Examination:
+    """The same, where the values of the data matter."""
+    sets = samples if isinstance(samples, list) else [] if samples is None else [samples]
+    key = "examination of data", proved, key_of(x), tuple(one.digest() for one in sets)
+    found = remembered(problem, key, lambda: problem.examine(values_of(samples), x, proved=proved))
+    if not found.finite:
+        problem.refuse_undefined(values_of(samples), x)
+    return found
+
+
+def _typed_shapes(tree: PyTree) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
 
 
 def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[str]:
@@ -140,7 +212,7 @@ def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[st
     where = f"x of shape {shapes(x)}" + (f" and a sample of shape {shapes(rows)}" if oracle.uncertain else "")
     tracer = jax.make_jaxpr(lambda x, row: oracle(x, OwnData(row) if one_each else row), return_shape=True)
     try:
-        problem.check_costs(OwnData(rows) if one_each else rows, x.x if isinstance(x, PrimalDual) else x)
+        problem.check_costs(OwnData(rows) if one_each else rows, strategies(x))
         traced, returned = tracer(x, rows)
     except InputError:
         raise
@@ -157,6 +229,12 @@ def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[st
         )
     if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(returned)):
         refuse(name, "must return real numbers", "Return a float array")
+    if any(equation.params["vmap_method"] is None for equation in equations_in(traced.jaxpr, "pure_callback")):
+        refuse(
+            name,
+            "calls Python in a way that fits one sample and one point only",
+            'Pass vmap_method="sequential" to jax.pure_callback',
+        )
     single = any(getattr(constant, "dtype", None) == jnp.float32 for constant in traced.consts)
     note = f"{name} holds float32 arrays, exact to 1e-7 only: build its constants with NumPy instead of jax.numpy."
     return [note] if single else []
@@ -221,8 +299,11 @@ def _own_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyT
     if len(fitting) == 1:
         return problem.strategies.into_domain(np.zeros((*leading, *fitting)))
     why = "of several lengths" if fitting else f"of no length that was tried ({answers[max(width, default=1)]})"
-    refuse("x0", f"the dimension of x is open: A fits vectors of any length, and the oracle fits vectors {why}",
-           "Pass x0, or dim= to the set")  # fmt: skip
+    refuse(
+        "x0",
+        f"the dimension of x is open: A fits vectors of any length, and the oracle fits vectors {why}",
+        "Pass x0, or dim= to the set",
+    )
 
 
 def _fit(problem: Problem, samples: Samples | list[Samples] | None, shape: tuple[int, ...]) -> InputError | None:

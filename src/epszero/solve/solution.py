@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
 import numpy as np
 
 from epszero._checks import known_arguments
-from epszero._double import to_numpy
+from epszero._double import double, to_numpy
 from epszero._points import add, norm
 from epszero._types import FloatArray, PyTree
 from epszero.methods import Method
@@ -61,6 +60,8 @@ class Solution:
     method: Method = field(repr=False)
     holdout: Samples | None = field(default=None, repr=False)
     fixed_iterations: bool = False  # exactly K iterations were asked for, whatever the data
+    start: PyTree = field(default=None, repr=False)  # x⁰, with multipliers where constraints are shared
+    asked: Method | None = field(default=None, repr=False)  # the method as the user gave it; None where it was chosen
 
     @property
     def x(self) -> PyTree:
@@ -80,14 +81,15 @@ class Solution:
     @property
     def message(self) -> str:
         """The status in a sentence, with its remedy and the notes."""
-        head = f"{self.status.value} at iteration {self.iterations}, residual {self.residual:.3e}"
+        residual = f", residual {self.residual:.3e}" if np.isfinite(self.residual) else ""
+        head = f"{self.status.value} at iteration {self.iterations}{residual}"
         sentences = (f"{head} ({self.method.description}).", self.status.remedy, *self.notes)
         return " ".join(sentence for sentence in sentences if sentence)
 
     def check(self) -> Check:
         """Recompute from x, z and the samples: is x in the domain, is z in A(x), how large is the residual."""
         A = self.problem.A
-        with jax.enable_x64(True):
+        with double():
             mean = averaged(self.problem, self.samples, self.point)
             residual = float(norm(add(self.element, to_numpy(mean(self.point)))))
             return Check(A.in_domain(self.point), A.gap(self.point, self.element), residual)

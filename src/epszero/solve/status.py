@@ -8,6 +8,7 @@ class Status(Enum):
     """The value says what happened; `remedy` says what to do about it."""
 
     CONVERGED = "converged"
+    STATIONARY = "stationary"
     ITERATIONS_USED_UP = "iterations used up"
     DIVERGED = "diverged"
     STALLED = "stalled"
@@ -28,6 +29,8 @@ class Status(Enum):
 
 _REMEDIES = {
     Status.CONVERGED: "",
+    Status.STATIONARY: "The run converged, but a cost or a shared constraint was seen not to be convex: derivatives "
+    "balance at this point, which need not be a minimum or an equilibrium. Try other x0, and compare.",
     Status.ITERATIONS_USED_UP: "The iterations allowed were used up. For a smaller residual raise iterations, declare "
     "constants (ez.declare) so that a better step is taken, or, where agents or blocks have very different units, "
     "rescale them or give each its own step.",

@@ -10,4 +10,4 @@ from epszero.certificates.mean.hoeffding import Stitched as Stitched
 from epszero.certificates.mean.mcdiarmid import McDiarmid as McDiarmid
 from epszero.certificates.mean.median_of_means import MedianOfMeans as MedianOfMeans
 from epszero.certificates.mean.subgaussian import SubGaussian as SubGaussian
-from epszero.constants.region import Region as Region
+from epszero.facts.region import Region as Region

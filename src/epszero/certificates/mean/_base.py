@@ -4,15 +4,18 @@ A bound is chosen before the data are seen. `around` works on arrays (…, m, d)
 axes are trials. `radius` says what can be promised before there are data, where a bound can.
 """
 
+import math
 from abc import ABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from epszero._checks import real_array
+from epszero._checks import real_array, refuse
 from epszero._types import FloatArray, Real
-from epszero.constants.region import Region
+from epszero.facts.region import Region
+
+PLAIN = 2.0**200  # sizes between 1/PLAIN and PLAIN are computed with as they are: squares neither overflow nor vanish
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class MeanBound(ABC):
         return 1
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float | None:
-        """A radius that m samples are sure to give, whatever they are; None where it depends on them."""
+        """The radius of a ball about the sample mean that m samples are sure to give; None where it depends on them."""
         del m, dim, region, delta
         return None
 
@@ -86,3 +89,31 @@ class MeanBound(ABC):
 def sample_mean(X: FloatArray) -> FloatArray:
     """X̄."""
     return np.mean(X, axis=-2)
+
+
+def log_of(times: float, delta: float) -> float:
+    """ln(times/δ), which is finite for every δ between 0 and 1."""
+    if not 0 < delta < 1:
+        refuse("delta", f"is a probability of failure, between 0 and 1, but it is {delta!r}", "Pass 0.05 for 95 %")
+    return math.log(times) - math.log(delta)
+
+
+def bounded(region: Region | None) -> Region:
+    """The region, refused where there is none."""
+    if region is None:
+        refuse("region", "is needed: the bound rests on a bounded support", "Pass a Region, or take SubGaussian")
+    return region
+
+
+def in_units(X: FloatArray, region: Region) -> tuple[FloatArray, Region, float]:
+    """Samples and region divided by a power of two, and that: so that no square overflows or vanishes."""
+    if region.diameter == 0 or 1 / PLAIN < region.diameter < PLAIN:
+        return X, region, 1.0
+    unit = 2.0 ** math.frexp(region.diameter)[1]
+    lower, upper, centre = (None if one is None else one / unit for one in (region.lower, region.upper, region.centre))
+    prior = region.prior
+    if prior is not None:
+        spread = prior.variances / unit / unit
+        prior = replace(prior, centre=prior.centre / unit, variance=prior.variance / unit / unit, variances=spread)
+    small = Region(region.diameter / unit, region.circumradius / unit, lower, upper, centre, prior)
+    return X / unit, small, unit

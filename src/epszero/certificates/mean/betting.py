@@ -16,15 +16,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from epszero._checks import refuse
 from epszero._types import FloatArray
-from epszero.certificates.mean._base import MeanBound, MeanSet
+from epszero.certificates.mean._base import MeanBound, MeanSet, bounded, in_units, log_of
 from epszero.certificates.mean.empirical_bernstein import (
     AT_ONCE,
     best_lambda,
     predictable_centres,
     predictable_variance,
 )
-from epszero.constants.region import SLACK, Prior, Region
+from epszero.facts.region import SLACK, Prior, Region
 
 BOLDEST = 0.95
 UNIT = Prior(np.array(0.5), 1 / 16, np.array(1 / 16), 1.0)  # before anything is known
@@ -39,11 +40,12 @@ class Betting(MeanBound):
     anytime: bool = False
 
     def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        assert region is not None
+        log_odds = log_of(X.shape[-1], delta)
+        small, region, size = in_units(X, bounded(region))
         *trials, m, d = X.shape
-        flat = X.reshape(-1, m, d)
+        flat = small.reshape(-1, m, d)
         if region.lower is None or region.upper is None:  # of such a box only the width is known, not its place
-            raise ValueError("box betting needs the bounds of a box")
+            refuse("region", "box betting needs the bounds of a box", "Take EmpiricalBernstein")
         width = np.maximum((region.upper - region.lower) * (1 + 2 * SLACK), 0.0)
         lower = region.lower - SLACK * width
         step = max(1, AT_ONCE // (m * d))
@@ -51,31 +53,31 @@ class Betting(MeanBound):
         for i in range(0, len(flat), step):
             unit = (flat[i : i + step] - lower) / np.where(width > 0, width, 1.0)
             guess = _scaled(region.first_guess, lower, width)
-            low[i : i + step], high[i : i + step] = _interval(np.clip(unit, 0.0, 1.0), d / delta, self.anytime, guess)
-        low, high = lower + low * width, lower + high * width
+            low[i : i + step], high[i : i + step] = _interval(np.clip(unit, 0.0, 1.0), log_odds, self.anytime, guess)
+        low, high = (lower + low * width) * size, (lower + high * width) * size
         return MeanSet(((low + high) / 2).reshape(*trials, d), ((high - low) / 2 * (1 + SLACK)).reshape(*trials, d))
 
     def streaming(self) -> MeanBound:
         return Betting(anytime=True)
 
 
-def upper_mean(x: FloatArray, delta: float) -> FloatArray:
-    """An upper (1 − δ)-bound on the mean of numbers in [0, 1]; the last axis counts them."""
-    bets = _bets(x[..., None], math.log(1 / delta), False, UNIT)
+def upper_mean(x: FloatArray, log: float) -> FloatArray:
+    """An upper (1 − δ)-bound on the mean of numbers in [0, 1], `log` = ln(1/δ); the last axis counts them."""
+    bets = _bets(x[..., None], log, False, UNIT)
     inside = np.sum(bets * x[..., None], axis=-2) / np.sum(bets, axis=-2)
-    return _end(inside, 1.0, lambda v: _log_wealth(bets, v[..., None, :] - x[..., None]), math.log(1 / delta))[..., 0]
+    return _end(inside, 1.0, lambda v: _log_wealth(bets, v[..., None, :] - x[..., None]), log)[..., 0]
 
 
-def _interval(x: FloatArray, odds: float, anytime: bool, guess: Prior) -> tuple[FloatArray, FloatArray]:
-    """Both ends, for samples (…, m, d) in [0, 1] and wealth below `odds`."""
-    bets = _bets(x, math.log(2 * odds), anytime, guess)
+def _interval(x: FloatArray, log_odds: float, anytime: bool, guess: Prior) -> tuple[FloatArray, FloatArray]:
+    """Both ends, for samples (…, m, d) in [0, 1] and the logarithm of the wealth below `log_odds`."""
+    bets = _bets(x, math.log(2) + log_odds, anytime, guess)
     inside = np.sum(bets * x, axis=-2) / np.sum(bets, axis=-2)
 
     def log_wealth(v: FloatArray) -> FloatArray:
         gain = x - v[..., None, :]
         return np.logaddexp(_log_wealth(bets, gain), _log_wealth(bets, -gain)) - math.log(2)
 
-    return _end(inside, 0.0, log_wealth, math.log(odds)), _end(inside, 1.0, log_wealth, math.log(odds))
+    return _end(inside, 0.0, log_wealth, log_odds), _end(inside, 1.0, log_wealth, log_odds)
 
 
 def _scaled(guess: Prior | None, lower: FloatArray, width: FloatArray) -> Prior:

@@ -1,13 +1,14 @@
 """Empirical Bernstein for vectors, in any dimension: the radius follows the variance in the data, not the support.
 
-Claim: for predictable centres μ̂_{i−1}, c_i ≥ ‖X_i − μ̂_{i−1}‖ and weights w_i with c_i w_i < 1, with probability ≥ 1 −
-δ
+Claim: for predictable centres μ̂_{i−1}, c_i ≥ ‖X_i − μ̂_{i−1}‖ and weights w_i with c_i w_i < 1, with probability
+≥ 1 − δ
     ‖Σ w_i(X_i − μ)‖ ≤ ln(2/δ) + Σ ψ(c_i w_i)‖X_i − μ̂_{i−1}‖²/c_i²,   ψ(λ) = −ln(1 − λ) − λ,
 for all sample sizes at once. Divided by Σw_i it is a ball about the weighted mean. Assumes independent samples in a
 bounded region. Its radius tends to √(2 ln(2/δ)/m) times the standard deviation.
-Source: in dimension one Howard et al. (2021), Waudby-Smith & Ramdas (2024). In Hilbert space THEORY section 3 has
-ψ(2c w)/4c² in place of ψ(c w)/c²; the scalar constant holds as well, which is ours. Proof of the step: a = w(X − μ̂),
-A = ‖a‖ ≤ r = cw < 1, b = E a, S′ = S − b with s = ‖S′‖, u = S′/s, q = tanh s ⟨u, a⟩ ∈ [−A, A]. As in hoeffding.py,
+Source: in dimension one Howard et al. (2021), Waudby-Smith & Ramdas (2024). In Hilbert space the usual way has
+ψ(2c w)/4c² in place of ψ(c w)/c²; the scalar constant holds as well, which is ours (docs/theory.md, section 3). Proof:
+a = w(X − μ̂), A = ‖a‖ ≤ r = cw < 1, b = E a, S′ = S − b with s = ‖S′‖, u = S′/s, q = tanh s ⟨u, a⟩ ∈ [−A, A]. As in
+hoeffding.py,
     cosh‖S′ + a‖ ≤ cosh s (cosh A + q sinh A/A) ≤ cosh s (1 + q) e^{ψ(A)},
 since (cosh A + q sinh A/A)/(1 + q) decreases in q and is e^{−A}/(1 − A) = e^{ψ(A)} at q = −A. ψ(A)/A² increases, so
 E cosh‖S + a − b‖ e^{−ψ(r)A²/r²} ≤ cosh s + sinh s ⟨u, b⟩ ≤ cosh‖S′ + b‖ = cosh‖S‖ by convexity. Then Ville, cosh y ≥
@@ -17,15 +18,14 @@ The weights minimise the radius that the variance v̂ seen so far promises: λ =
 v̂); `anytime` puts i ln(1 + i) for m, which serves all sample sizes alike. Any weights are valid, these are short.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from epszero._types import FloatArray
-from epszero.certificates.mean._base import MeanBound, MeanSet
-from epszero.constants.region import Prior, Region
+from epszero.certificates.mean._base import MeanBound, MeanSet, bounded, in_units, log_of
+from epszero.facts.region import Prior, Region
 
 LARGEST = 0.999  # λ stays below 1
 AT_ONCE = 1 << 18  # entries that are worked on at once: they fit a processor's cache
@@ -39,16 +39,17 @@ class EmpiricalBernstein(MeanBound):
     anytime: bool = False
 
     def around(self, X: FloatArray, region: Region | None, delta: float) -> MeanSet:
-        assert region is not None
+        log = log_of(2, delta)
+        small, region, unit = in_units(X, bounded(region))
         *trials, m, d = X.shape
-        flat = X.reshape(-1, m, d)
+        flat = small.reshape(-1, m, d)
         step = max(1, AT_ONCE // (m * d))
-        parts = [self._ball(flat[i : i + step], region, delta) for i in range(0, len(flat), step)]
+        parts = [self._ball(flat[i : i + step], region, log) for i in range(0, len(flat), step)]
         centre, radius = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-        return MeanSet(centre.reshape(*trials, d), radius.reshape(trials))
+        return MeanSet(unit * centre.reshape(*trials, d), unit * radius.reshape(trials))
 
-    def _ball(self, X: FloatArray, region: Region, delta: float) -> tuple[FloatArray, FloatArray]:
-        m, log = X.shape[1], math.log(2 / delta)
+    def _ball(self, X: FloatArray, region: Region, log: float) -> tuple[FloatArray, FloatArray]:
+        m = X.shape[1]
         guess = region.first_guess
         centres = predictable_centres(X, guess)
         apart = X - centres
@@ -56,6 +57,8 @@ class EmpiricalBernstein(MeanBound):
         c = np.maximum(region.farthest(centres), 1e-100)
         horizon = np.arange(1, m + 1) * np.log1p(np.arange(1, m + 1)) if self.anytime else float(m)
         lam = best_lambda(c**2 * log / (horizon * _variance(squares, region)))
+        if guess is None and m == 1:  # the only sample is the centre, and nothing is left to say how far it is
+            return X[:, 0], np.full(len(X), region.diameter)
         if guess is None:
             lam[:, 0] = 0.0  # the first sample is the first centre
         w = lam / c

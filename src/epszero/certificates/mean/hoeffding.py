@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from epszero.certificates.mean._base import MeanBound
-from epszero.constants.region import Region
+from epszero.certificates.mean._base import MeanBound, bounded, log_of
+from epszero.facts.region import Region
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,7 @@ class Hoeffding(MeanBound):
     title: ClassVar[str] = "Hoeffding's inequality in Hilbert space"
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
-        assert region is not None
-        return region.circumradius * math.sqrt(2 * math.log(2 / delta) / m)
+        return bounded(region).circumradius * math.sqrt(2 * log_of(2, delta) / m)
 
     def streaming(self) -> MeanBound:
         return Stitched()
@@ -40,9 +39,8 @@ class Stitched(MeanBound):
     title: ClassVar[str] = "stitched Hoeffding inequality, valid at every sample size"
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
-        assert region is not None
-        k = int(math.log2(m)) if m & (m - 1) else m.bit_length() - 1
-        return region.circumradius / m * math.sqrt(2.0 ** (k + 2) * math.log(2 * (k + 1) * (k + 2) / delta))
+        k = int(m).bit_length() - 1
+        return bounded(region).circumradius / m * math.sqrt(2.0 ** (k + 2) * log_of(2 * (k + 1) * (k + 2), delta))
 
     def streaming(self) -> MeanBound:
         return self

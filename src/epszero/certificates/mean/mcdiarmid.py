@@ -2,15 +2,15 @@
 
 Claim: with probability ≥ 1 − δ. Assumes independent samples in a region of diameter R; σ² is the square of its
 circumradius. Source: McDiarmid's inequality for ‖X̄ − μ‖, which changes by at most R/m with one sample, and whose mean
-is at most σ/√m (THEORY section 3).
+is at most σ/√m by Jensen's inequality.
 """
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from epszero.certificates.mean._base import MeanBound
-from epszero.constants.region import Region
+from epszero.certificates.mean._base import MeanBound, bounded, log_of
+from epszero.facts.region import Region
 
 
 @dataclass(frozen=True)
@@ -20,5 +20,5 @@ class McDiarmid(MeanBound):
     title: ClassVar[str] = "McDiarmid's inequality"
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
-        assert region is not None
-        return math.sqrt(region.variance / m) + region.diameter * math.sqrt(math.log(1 / delta) / (2 * m))
+        known = bounded(region)
+        return known.circumradius / math.sqrt(m) + known.diameter * math.sqrt(log_of(1, delta) / (2 * m))

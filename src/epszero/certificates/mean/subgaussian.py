@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from epszero._checks import positive
-from epszero.certificates.mean._base import MeanBound
-from epszero.constants.region import Region
+from epszero._checks import one_positive
+from epszero.certificates.mean._base import MeanBound, log_of
+from epszero.facts.region import Region
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class SubGaussian(MeanBound):
     sigma: float
 
     def __post_init__(self) -> None:
-        positive("sigma", self.sigma, strict=False)
+        one_positive("sigma", self.sigma, strict=False)
 
     def radius(self, m: int, dim: int, region: Region | None, delta: float) -> float:
-        t = math.log(1 / delta)
+        t = log_of(1, delta)
         square = dim + 2 * math.sqrt(dim * t) + 2 * t
         if dim == 1:
-            square = min(square, 2 * math.log(2 / delta))
+            square = min(square, 2 * log_of(2, delta))
         return self.sigma * math.sqrt(square / m)
 
     def assumptions(self) -> list[tuple[str, str]]:

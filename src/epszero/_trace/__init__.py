@@ -1,0 +1,1 @@
+"""All readers of traced functions: degrees, features, dependence, intervals."""

@@ -1,0 +1,169 @@
+"""What possible residuals mean: the distance to the truth, what an agent could save, how much too dear an optimum is.
+
+All of these are suprema over one event, so no further δ is spent. With u = x − x*, ⟨B(x) − B(x*), u⟩ ≤ ⟨e, u⟩ gives
+(docs/theory.md, what ε means)
+- distance: ‖u‖ ≤ ‖e‖/μ. For affine B with symmetric part H: ‖u‖² ≤ (ν²/4) eᵀ(νH − I)⁻¹e for every ν > 1/μ (S-lemma).
+- shared constraints: μ‖u‖² ≤ ‖e_x‖‖u‖ + ‖e_λ‖(‖λ‖ + ‖λ*‖), and by a Slater point x̃ with h(x̃) ≤ −η:
+  η Σλ* ≤ ⟨F(x̃), x̃ − x*⟩, which is bounded over the domain and over the means that are possible.
+- saving of agent i, own cost convex: ≤ max_y ⟨F_i(x), x_i − y⟩ + g_i(x_i) − g_i(y); own Hessian ⪰ M_i: ≤ ½e_iᵀM_i⁻¹e_i.
+  With shared constraints v = F + ∇hᵀλ in place of F, and λᵀ[−h(x)]₊ more (solve/equilibrium.py).
+- cost gap of a minimisation: the same with one agent.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epszero._memory import remembered
+from epszero._types import FloatArray
+from epszero.certificates._base import Leaning
+from epszero.certificates.agents import (
+    Curvatures,
+    constraints_leaning,
+    curvatures,
+    derivative_leaning,
+    slack_of,
+    support_savings,
+    uncertain_savings,
+)
+from epszero.certificates.case import Case
+from epszero.certificates.certificate import NO_GAME, NO_MINIMUM
+from epszero.certificates.residuals import Residuals
+from epszero.certificates.shared import multiplier_slack
+from epszero.facts import DENSE, ConstantJacobian, Gram, Provenance, Unknown
+from epszero.problems import AggregativeGame, Game, Minimization
+
+
+@dataclass(frozen=True, eq=False)
+class Consequence:
+    """A converted bound: a number or one per agent, what it used, and what that leans on; None with the reason."""
+
+    value: Any
+    because: str
+    leans_on: tuple[Leaning, ...] = ()
+
+    @staticmethod
+    def none(reason: Unknown) -> "Consequence":
+        """There is no bound."""
+        return Consequence(None, reason.reason)
+
+
+def distance(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
+    """‖x − x*‖."""
+    mu, derivative, shared = case.mu, case.facts.derivative, case.facts.constraints
+    if isinstance(derivative, Unknown):
+        return Consequence.none(derivative)  # a zero of B need not be what is meant by x*
+    if isinstance(shared, Unknown):
+        return Consequence.none(shared)
+    if isinstance(mu, Unknown):
+        return Consequence(None, _why_no_mu(case, mu.reason))
+    if mu.provenance is Provenance.VIOLATED:
+        return Consequence(None, f"μ = {mu.value:.4g} is declared, but {mu.evidence}")
+    distances = [_distance(case, one, mu.value) for one in sets]
+    known = [value for value in distances if not isinstance(value, Unknown)]
+    if not known:
+        return next(Consequence.none(value) for value in distances if isinstance(value, Unknown))
+    how = "S-lemma, affine B" if case.jacobian is not None else "‖e‖/μ"
+    leans_on = Leaning.on("strong monotonicity μ", mu), *derivative_leaning(derivative)
+    leans_on = *leans_on, *constraints_leaning(case, shared)
+    return Consequence(min(known), f"{how} with μ = {mu.value:.4g}", leans_on)
+
+
+def _why_no_mu(case: Case, reason: str) -> str:
+    if case.jacobian is not None:
+        return "B is affine but not strongly monotone"
+    if len(case.z) > DENSE:
+        return f"x has {len(case.z)} entries, too many to find μ (at most {DENSE}): ez.declare(mu=…)"
+    return f"no strong monotonicity μ is known ({reason}), so the zero may not be unique: ez.declare(mu=…)"
+
+
+def _distance(case: Case, residuals: Residuals, mu: float) -> float | Unknown:
+    """From one set of residuals; with shared constraints ⟨e_λ, λ − λ*⟩ comes on top."""
+    slack = 0.0 if case.problem.coupling is None else multiplier_slack(case, residuals)
+    if isinstance(slack, Unknown):
+        return slack
+    slack += case.inexactness
+    plain = (residuals.epsilon + np.sqrt(residuals.epsilon**2 + 4 * mu * slack)) / (2 * mu)
+    return plain if case.jacobian is None else min(plain, _s_lemma(case, case.jacobian, residuals, slack))
+
+
+def _s_lemma(case: Case, J: ConstantJacobian, residuals: Residuals, slack: float) -> float:
+    """The least over ν of the largest over e of √((ν²/4) eᵀ(νH − I)⁻¹e + ν·slack). Every ν is valid; many are tried."""
+    C = residuals.map
+    if C is None and not residuals.round:
+        return np.inf
+    nu, weight = J.multipliers
+    centre = J.spectrum[1].T @ residuals.centre[: len(J.jacobian)]
+    fixed = np.sqrt(weight @ centre**2)
+    if C is None:
+        spread = residuals.radii[0] * np.sqrt(weight.max(axis=1))
+    else:
+        bent = remembered(residuals.gram, ("S-lemma", case.facts.shapes), lambda: Gram(J.weighted(C)))
+        spread = residuals.through(bent)
+    return float(np.min(np.sqrt((nu / 2 * (fixed + spread)) ** 2 + nu * slack)))
+
+
+def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Consequence, Consequence]:
+    """What each agent could save alone, and all of them together (the Nikaido–Isoda gap)."""
+    if not isinstance(case.problem, Game | AggregativeGame):
+        none = Consequence(None, NO_GAME)
+        return none, none
+    known = curvatures(case)
+    if isinstance(known, Unknown):
+        return Consequence.none(known), Consequence.none(known)
+    return _savings(case, sets, known)
+
+
+def cost_gap(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
+    """How much dearer x is than the best, in a minimisation."""
+    if not isinstance(case.problem, Minimization):
+        return Consequence(None, NO_MINIMUM)
+    known = curvatures(case)
+    return Consequence.none(known) if isinstance(known, Unknown) else _savings(case, sets, known)[0]
+
+
+def _savings(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tuple[Consequence, Consequence]:
+    slack = slack_of(case) + case.inexactness
+    by_curvature = np.min([_by_curvature(known, one) for one in sets], axis=0) + slack
+    by_support = np.min([uncertain_savings(case, known, one) for one in sets], axis=0) + slack  # at least
+    if not (by_curvature <= by_support).all():
+        by_support = np.min([support_savings(case, known, one) for one in sets], axis=0) + slack
+    each = np.maximum(np.minimum(by_curvature, by_support), 0.0)
+    together = min(float(np.sum(each)), min(_together(known, one) for one in sets) + slack * len(each))
+    curved = by_curvature <= by_support
+    why = (
+        known.because
+        if curved.all()
+        else "support functions"
+        if not curved.any()
+        else f"{known.because}; support functions"
+    )
+    if not np.isfinite(each).any():
+        nothing = "no curvature of the own cost is known, and the strategies are unbounded (ez.declare(mu=…))"
+        return Consequence(None, nothing), Consequence(None, nothing)
+    return Consequence(each, why, known.leans_on), Consequence(together, why, known.leans_on)
+
+
+def _by_curvature(known: Curvatures, residuals: Residuals) -> FloatArray:
+    """½ sup ‖M_i^{−½}e_i‖² for every agent."""
+    fixed = known.lengths(residuals.centre)
+    if residuals.round:
+        spread = residuals.radii[0] * known.steepest
+    elif residuals.map is None:
+        return np.full(len(fixed), np.inf)
+    else:
+        spread = np.asarray(residuals.through(known.grams(residuals)))
+    return (fixed + spread) ** 2 / 2
+
+
+def _together(known: Curvatures, residuals: Residuals) -> float:
+    """½ sup Σ ‖M_i^{−½}e_i‖², for one e that all agents face."""
+    if residuals.map is None and not residuals.round:
+        return np.inf
+    fixed = float(np.linalg.norm(known.lengths(residuals.centre)))
+    if residuals.round:
+        spread = float(residuals.radii[0] * known.steepest.max())
+    else:
+        spread = float(residuals.through(known.gram_of_all(residuals)))
+    return float((fixed + spread) ** 2 / 2)

@@ -1,0 +1,155 @@
+"""`Region`: what is known of where a random vector lives. Everything that a confidence set for its mean needs of it.
+
+A region is a convex set through three numbers, each an upper bound: its diameter R = sup ‖x − y‖; its circumradius ρ,
+such that some ball of that radius holds it (R/2 for a box or a ball; at most R√(d/(2d+2)) for any set in R^d, by Jung's
+theorem); and the distance `farthest(c)` of its farthest point from a point c of it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from epszero._points import length
+from epszero._trace.intervals import Enclosed, Interval, NoEnclosure
+from epszero._types import FloatArray, PyTree, Support
+from epszero.sets import Ball, Box, Product, Set
+
+SLACK = 1e-9  # samples may lie outside their support by this much, relatively; so is every length rounded up
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What earlier samples told of the law. It tunes weights, and cannot make a bound wrong."""
+
+    centre: FloatArray  # a point of the region
+    variance: float  # of the vector
+    variances: FloatArray  # of its entries
+    count: float  # how many samples it is worth
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A bounded convex set in R^d, seen from outside. `lower` and `upper` are None where its place is not known."""
+
+    diameter: float
+    circumradius: float
+    lower: FloatArray | None = None  # of a box that holds it
+    upper: FloatArray | None = None
+    centre: FloatArray | None = None  # a point of it
+    prior: Prior | None = None  # known before the samples at hand
+
+    @staticmethod
+    def within(diameter: float, dim: int) -> "Region":
+        """Somewhere, with at most this diameter."""
+        return Region(diameter, diameter * math.sqrt(dim / (2 * dim + 2)))
+
+    @staticmethod
+    def box(lower: FloatArray, upper: FloatArray) -> "Region":
+        """Between two corners."""
+        width = length(upper - lower) * (1 + SLACK)
+        return Region(width, width / 2, lower, upper, (lower + upper) / 2)
+
+    @staticmethod
+    def of(support: Support, dim: int) -> "Region | None":
+        """From a set whose points have `dim` entries; None where it says nothing of its size, or is unbounded."""
+        if isinstance(support, Product):
+            return _product(support, dim)
+        if not isinstance(support, Set) or support.batch_shape or math.prod(support.point_shape or (dim,)) != dim:
+            return None
+        if isinstance(support, Box) and np.isfinite([support.lower.min(), support.upper.max()]).all():
+            return Region.box(np.broadcast_to(support.lower, dim), np.broadcast_to(support.upper, dim))
+        shape = support.point_shape or (dim,)
+        directions = np.eye(dim).reshape(dim, *shape)
+        upper, lower = np.asarray(support.support(directions)), -np.asarray(support.support(-directions))
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+            return None
+        around = Region.box(lower, upper)
+        flat = support.project(around.centre.reshape(shape)).ravel()  # pyright: ignore[reportOptionalMemberAccess]
+        diameter = min(around.diameter, _diameter(support) * (1 + SLACK))
+        circumradius = diameter / 2 if isinstance(support, Ball) else diameter * math.sqrt(dim / (2 * dim + 2))
+        return Region(diameter, min(circumradius, around.circumradius), lower, upper, flat)
+
+    def after(self, rows: FloatArray) -> "Region":
+        """The same region, with earlier samples of it to tune weights by."""
+        spread = np.var(rows, axis=0)
+        return replace(self, prior=Prior(np.mean(rows, axis=0), float(np.sum(spread)), spread, float(len(rows))))
+
+    @property
+    def first_guess(self) -> Prior | None:
+        """What to tune weights by: the prior, else the centre; None where nothing is known of its place."""
+        if self.prior is not None or self.centre is None:
+            return self.prior
+        width = self.upper - self.lower if self.upper is not None and self.lower is not None else self.diameter
+        return Prior(self.centre, (self.diameter / 4) ** 2, np.square(width / 4), 1.0)
+
+    @property
+    def variance(self) -> float:
+        """An upper bound on E‖X − EX‖²: the mean minimises the expected square, so ρ² is one."""
+        return self.circumradius**2
+
+    @property
+    def is_point(self) -> bool:
+        """Whether nothing is random."""
+        if self.lower is None or self.upper is None:
+            return self.diameter == 0
+        return bool(np.all(self.lower == self.upper))
+
+    def farthest(self, c: FloatArray) -> FloatArray:
+        """At least sup ‖x − c‖ over the region, for points c of it along the last axis."""
+        if self.lower is None or self.upper is None:
+            return np.full(c.shape[:-1], self.diameter)
+        apart = np.maximum(self.upper - c, c - self.lower)
+        return np.minimum(length(apart, axis=-1) * (1 + SLACK), self.diameter)
+
+
+def features_region(phi: Callable[[PyTree], Any], row: PyTree, support: Support) -> Region | None:
+    """A box around the features φ(ξ) of all ξ in a support, by interval arithmetic; None where there is none."""
+    flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(row)])
+    around = Region.of(support, len(flat))
+    if around is None or around.lower is None or around.upper is None:
+        return None
+
+    def of_flat(xi: Any) -> Any:
+        return phi(ravel_pytree(row)[1](xi))
+
+    try:
+        enclosure = Enclosed(of_flat, flat)(Interval(around.lower, around.upper))
+    except NoEnclosure:
+        return None
+    bounded = np.isfinite(enclosure.lower).all() and np.isfinite(enclosure.upper).all()
+    return Region.box(enclosure.lower, enclosure.upper) if bounded else None
+
+
+def _product(support: Product, dim: int) -> Region | None:
+    """Of parts, one after another."""
+    members: list[Set] = jax.tree.leaves(support.sets, is_leaf=lambda leaf: isinstance(leaf, Set))
+    sizes = [math.prod(part.batch_shape) * math.prod(part.point_shape or (0,)) for part in members]
+    if sum(sizes) != dim or 0 in sizes:
+        return None
+    found = [None if part.batch_shape else Region.of(part, size) for part, size in zip(members, sizes, strict=True)]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    diameter = math.hypot(*(part.diameter for part in parts))
+    circumradius = math.hypot(*(part.circumradius for part in parts))
+    corners = [np.concatenate([getattr(part, name) for part in parts]) for name in ("lower", "upper", "centre")]
+    return Region(diameter, circumradius, corners[0], corners[1], corners[2])
+
+
+def _diameter(support: Set) -> float:
+    return float(support.diameter()) if support.point_shape is not None else math.inf
+
+
+def brief_support(support: Support) -> str:
+    """A support in a few words."""
+    lower, upper = getattr(support, "lower", None), getattr(support, "upper", None)
+    if lower is None or upper is None:
+        return type(support).__name__
+    if np.ptp(lower) == 0 and np.ptp(upper) == 0:
+        return f"[{np.min(lower):.4g}, {np.max(upper):.4g}] in every entry"
+    return f"a box within [{np.min(lower):.4g}, {np.max(upper):.4g}]"

@@ -1,0 +1,261 @@
+"""The one driver of `solve` and `solve_many`: from data sets to solutions, each by the method that suits it.
+
+What is known of each average, and so its method and step, does not depend on the others. Runs whose compiled programs
+are alike go together, along a new axis; a run that ends, well or badly, waits unchanged while the others go on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from epszero._double import on_device, to_numpy
+from epszero._memory import remembered
+from epszero._points import entries, inner, norm, pick, stacked, subtract
+from epszero._types import PyTree
+from epszero.facts import AverageFacts, average_facts, declared_only
+from epszero.methods import Method, State
+from epszero.oracles import Average, strategies
+from epszero.problems.refuted import contradicted
+from epszero.solve.choice import Choice, chosen, fallback_note
+from epszero.solve.loop import (
+    CONVERGED,
+    DIVERGED,
+    NOT_FINITE,
+    RUNNING,
+    STALLED,
+    STUCK,
+    Drive,
+    Run,
+    advance_many,
+    advance_one,
+    set_off_many,
+    set_off_one,
+)
+from epszero.solve.progress import reporting
+from epszero.solve.request import Request
+from epszero.solve.rounding import rounding_floor, too_fine
+from epszero.solve.setup import Setting, averaged, values_of
+from epszero.solve.solution import Solution, Trace
+from epszero.solve.status import Status
+
+ENDINGS = {
+    CONVERGED: Status.CONVERGED,
+    DIVERGED: Status.DIVERGED,
+    STALLED: Status.STALLED,
+    NOT_FINITE: Status.NOT_FINITE,
+    STUCK: Status.NO_STEP,
+}
+SMALL = 100_000  # numbers of an average up to which it need not be moved beforehand
+FAILED = (STUCK, STALLED, DIVERGED)  # another method may do better
+
+
+class Trial(NamedTuple):
+    """One data set: what was found before its run, and what is known of its average."""
+
+    setting: Setting
+    B: Average
+    known: AverageFacts
+    choice: Choice
+
+
+class Attempt(NamedTuple):
+    """What one method made of one trial."""
+
+    run: Run
+    residuals: list[tuple[int, float]]  # (step, residual) on the way
+    settled: Method
+    interrupted: bool
+    floor: float | None = None  # what float64 can show of the residual, where the run ended there and not at tol
+
+
+def trial_of(request: Request, setting: Setting) -> Trial:
+    """The average, what is known of it, and the method to run: the user's, or the one that suits."""
+    problem, x = request.problem, setting.x
+    B = averaged(problem, setting.samples, x)
+    known, units = _known(request, setting, B), setting.examination.unit_steps
+    known = known if units is None else replace(known, unit_steps=units)
+    against = contradicted(problem, x, jax.tree.map(np.zeros_like, x))
+    if request.method is not None:
+        told = f"A is not monotone, or not what it says: {against}."
+        noted = setting._replace(notes=(*setting.notes, told)) if against else setting
+        return Trial(noted, B, known, Choice(request.method, None, ""))
+    choice = chosen(problem, known, setting.point)
+    if against:
+        choice = choice._replace(doubt=f"A is not monotone, or not what it says: {against}", disproved=True)
+    return Trial(setting, B, known, choice)
+
+
+def _known(request: Request, setting: Setting, B: Average) -> AverageFacts:
+    """All that can be said of B̂; only what is declared where the user chose method and step."""
+    if request.method is not None and not request.method.open:
+        return declared_only(request.problem)
+    data = values_of(setting.samples)
+    return average_facts(setting.facts, B, data, setting.point, prove=request.method is None)
+
+
+def solutions_of(request: Request, trials: Sequence[Trial], progress: Any, title: str = "") -> list[Solution]:
+    """One for each trial, in their order: by its first method, or by its second where that does better."""
+    first = _attempts(request, [(trial, trial.choice.method) for trial in trials], progress, title)
+    again = [i for i, one in enumerate(first) if trials[i].choice.second is not None and int(one.run.code) in FAILED]
+    second = _attempts(request, [(trials[i], _second(trials[i])) for i in again], progress, title) if again else []
+    notes: dict[int, str] = {}
+    for i, one in zip(again, second, strict=True):
+        if int(one.run.code) == CONVERGED or one.run.state.residual < first[i].run.state.residual:
+            notes[i] = fallback_note(first[i].settled)
+            first[i] = one
+    return [
+        _finished(request, trial, one, notes.get(i)) for i, (trial, one) in enumerate(zip(trials, first, strict=True))
+    ]
+
+
+def _second(trial: Trial) -> Method:
+    assert trial.choice.second is not None
+    return trial.choice.second
+
+
+def _attempts(request: Request, given: list[tuple[Trial, Method]], progress: Any, title: str) -> list[Attempt]:
+    """Each trial by its method; those whose programs are alike together."""
+    settled = [_settled(request, trial, method) for trial, method in given]
+    groups: dict[Any, list[int]] = {}
+    for i, ((trial, _), method) in enumerate(zip(given, settled, strict=True)):
+        leaves, structure = jax.tree.flatten((method.bare(), trial.B))
+        groups.setdefault((structure, tuple(np.shape(leaf) for leaf in leaves)), []).append(i)
+    found: dict[int, Attempt] = {}
+    with reporting(progress, request.steps - 1, title or settled[0].description) as report:
+        for group in groups.values():
+            trials = [given[i][0] for i in group]
+            found |= dict(zip(group, _driven(request, trials, [settled[i] for i in group], report), strict=True))
+    return [found[i] for i in range(len(given))]
+
+
+def _settled(request: Request, trial: Trial, method: Method) -> Method:
+    """The method with its parameters settled: once for all trials of which the same is known."""
+
+    def prepared() -> Method:
+        return on_device(method.prepared(request.problem, trial.setting.x, trial.known))
+
+    if request.method is not None:  # with settings of its own
+        return prepared()
+    return remembered(trial.known, ("settled", type(method), trial.setting.facts.shapes), prepared)
+
+
+def _driven(
+    request: Request, trials: list[Trial], settled: list[Method], report: Callable[[int, float], None] | None
+) -> list[Attempt]:
+    """Runs with programs alike, from x⁰ to their ends."""
+    A, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
+    methods, averages = [one.bare() for one in settled], [trial.B for trial in trials]
+    method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(averages))
+    B = on_device(average) if entries(average) > SMALL else average
+    set_off, advance = (set_off_one, advance_one) if alone else (set_off_many, advance_many)
+    drive = Drive(request.steps, request.recorded_at, (x, x, x, averages))
+
+    def onward(run: Run | None, stops: Any) -> tuple[Run, Any]:
+        return set_off(method, A, B, x, request.tol, stops) if run is None else advance(method, A, B, run, stops)
+
+    def told(run: Run) -> None:
+        k, residual = (np.max(np.asarray(leaf)) for leaf in (run.state.k, run.state.residual))
+        assert report is not None
+        report(int(k) - 1, float(residual))
+
+    interrupted = False
+    try:
+        drive.run(onward, None if report is None else told)
+    except KeyboardInterrupt:
+        if not alone or drive.latest is None:
+            raise
+        interrupted = True
+    run: Run = to_numpy(drive.latest)
+    seen = [(look, np.atleast_1d(residual)) for look, residual in zip(drive.seen, drive.residuals, strict=True)]
+    return [
+        _looked_at(
+            request,
+            trials[place].B,
+            Attempt(
+                run if alone else pick(run, place),
+                [(look, float(residual[place])) for look, residual in seen],
+                settled[place],
+                interrupted,
+            ),
+        )
+        for place in range(len(trials))
+    ]
+
+
+def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
+    """Converged after all, by the default tolerance, where the residual is as small as float64 can show."""
+    run, default = attempt.run, request.wants_tol and request.tol is None
+    unfinished = default and int(run.code) == RUNNING and not attempt.interrupted
+    if int(run.code) not in (STALLED, STUCK) and not unfinished:
+        return attempt
+    floor = rounding_floor(attempt.settled, B, run.state)
+    if not run.state.residual <= floor:
+        return attempt
+    return attempt._replace(run=run._replace(code=np.asarray(CONVERGED)) if default else run, floor=floor)
+
+
+def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | None) -> Solution:
+    """The solution that an attempt ended with."""
+    setting, (run, residuals, settled, interrupted, floor) = trial.setting, attempt
+    state, last = run.state, int(run.state.k)
+    status = ENDINGS.get(int(run.code), Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP)
+    notes = [*setting.notes, *trial.choice.notes, *([] if fallback is None else [fallback])]
+    if floor is not None and status is not Status.CONVERGED:
+        notes.append(too_fine(floor))
+    if status is Status.CONVERGED and not _defined(request, setting, state):
+        status = Status.NOT_FINITE
+        notes.append("A cost is NaN or infinite at x, though its derivative is not.")
+    elif status is Status.CONVERGED and (setting.examination.bent or setting.wrong):
+        status = Status.STATIONARY
+    if status.is_failure and floor is None:
+        notes += _not_monotone(trial.B, setting.x, state)
+    wanted = {look for look in request.recorded_at if look < last}
+    kept = [(look, r) for look, r in residuals if look in wanted] + [(last, float(state.residual))]
+    with jax.enable_x64(True):
+        step = to_numpy(settled.last_step(state))
+    return Solution(
+        point=state.x if state.point is None else state.point,
+        element=state.z,
+        residual=float(state.residual),
+        iterations=last - 1,
+        status=status,
+        notes=tuple(notes),
+        trace=Trace(np.array([look - 1 for look, _ in kept]), np.array([r for _, r in kept])),
+        step=step,
+        problem=request.problem,
+        samples=setting.samples,
+        method=settled,
+        holdout=setting.kept_aside,
+        fixed_iterations=not request.wants_tol,
+        start=jax.tree.map(np.array, setting.x),
+        asked=request.method,
+    )
+
+
+def _defined(request: Request, setting: Setting, state: State) -> bool:
+    """Whether the costs have values at the end, where they are not proved to have them everywhere."""
+    costs = setting.facts.costs
+    if costs is None or not costs.jumps:
+        return True
+    end = strategies(state.x if state.point is None else state.point)
+    with jax.enable_x64(True):
+        return request.problem.defined(values_of(setting.samples), end)
+
+
+def _not_monotone(B: Average, x: PyTree, state: State) -> list[str]:
+    """A note where B is seen not to be monotone between the start and the end."""
+    end = state.x if state.point is None else state.point
+    change, d = to_numpy(_differences(B, x, end))
+    along, size = float(inner(change, d)), float(norm(change) * norm(d))
+    if not along < -1e-9 * size:
+        return []
+    return [f"B is not monotone: ⟨B(x) − B(x0), x − x0⟩ = {along:.3g} between the start and the end."]
+
+
+@eqx.filter_jit
+def _differences(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
+    return subtract(B(end), B(x)), subtract(end, x)
