@@ -1,7 +1,10 @@
 """Seeded randomness everywhere: Hypothesis draws the same examples in every run, however slow the machine is."""
 
+import gc
 from collections import Counter
+from pathlib import Path
 
+import jax
 import pytest
 from hypothesis import settings
 
@@ -18,6 +21,18 @@ LONGEST = (
     "cli",
     "models",
 )  # directories whose files take long
+
+
+MAPS = Path("/proc/self/maps")
+MANY_MAPS = 20_000  # each compiled program takes some; Linux kills a process that has more than 65 530
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_programs_are_forgotten_before_they_are_too_many():
+    yield
+    if MAPS.exists() and len(MAPS.read_bytes().splitlines()) > MANY_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,6 +30,7 @@ if typing.TYPE_CHECKING:
     from epszero.certificates import certify_many as certify_many
     from epszero.certificates import plan as plan
     from epszero.certificates import verify as verify
+    from epszero.methods import AdaptiveGoldenRatio as AdaptiveGoldenRatio
     from epszero.methods import Extragradient as Extragradient
     from epszero.methods import ForwardBackward as ForwardBackward
     from epszero.methods import ForwardBackwardForward as ForwardBackwardForward
@@ -57,7 +58,10 @@ _PUBLIC = {
     "_checks": ("InputError",),
     "audit": ("Audit", "audit"),
     "certificates": ("Certificate", "certify", "certify_many", "plan", "verify"),
-    "methods": ("Extragradient", "ForwardBackward", "ForwardBackwardForward", "PreconditionedForwardBackward"),
+    "methods": (
+        *("AdaptiveGoldenRatio", "Extragradient", "ForwardBackward", "ForwardBackwardForward"),
+        "PreconditionedForwardBackward",
+    ),
     "problems": (
         *("AffineConstraint", "AggregativeGame", "ConvexConstraint", "ConvexityWarning", "Game", "Inclusion"),
         *("Minimization", "VariationalInequality", "declare"),

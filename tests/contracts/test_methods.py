@@ -20,6 +20,7 @@ METHODS = {
     "forward-backward-forward, backtracking": ez.ForwardBackwardForward(),
     "forward-backward-forward, constant step": ez.ForwardBackwardForward(step=0.15),
     "extragradient, backtracking": ez.Extragradient(),
+    "adaptive golden ratio": ez.AdaptiveGoldenRatio(),
     "extragradient, scheduled": ez.Extragradient(step=lambda k: 0.12 - 0.05 / (k + 1.0)),
 }
 
@@ -107,6 +108,7 @@ COUPLED = {
     "preconditioned, given steps": ez.PreconditionedForwardBackward(step=0.1, dual_step=0.5),
     "forward-backward-forward": ez.ForwardBackwardForward(),
     "extragradient": ez.Extragradient(),
+    "adaptive golden ratio": ez.AdaptiveGoldenRatio(),
 }
 G, b = RNG.normal(size=(2, n)), np.array([-0.4, 0.1])
 

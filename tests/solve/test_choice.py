@@ -1,4 +1,4 @@
-"""Method and step are chosen from what is known of B̂; where nothing is proved to converge, that is refused."""
+"""Method and step are chosen from what is known of B̂; the residual is the proof, and what is disproved is refused."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +17,8 @@ CHOSEN = {  # problem → how the description begins, and where the step comes f
     "cocoercive only": (lambda x: jnp.sum(x) * jnp.ones(2) - 1, None, "forward-backward,", "exact"),
     "constant": (lambda x: jnp.array([1.0, -1.0]), None, "forward-backward,", "backtracking"),
     "known by its average": (lambda x, xi: xi * x - 1, DATA, "forward-backward,", "exact"),
-    "nonlinear": (lambda x: x**3 + x + TURN @ x - 1, None, "forward-backward,", "backtracking"),
-    "nonlinear in ξ too": (lambda x, xi: jnp.exp(x) * xi - 1, DATA, "forward-backward,", "backtracking"),
+    "nonlinear": (lambda x: x**3 + x + TURN @ x - 1, None, "adaptive golden ratio,", "slopes on the way"),
+    "nonlinear in ξ too": (lambda x, xi: jnp.exp(x) * xi - 1, DATA, "adaptive golden ratio,", "slopes on the way"),
 }
 
 
@@ -43,22 +43,43 @@ def test_shared_constraints_have_methods_of_their_own(costs, shared, method):
     assert ez.solve(ez.Game(costs, [BOX, BOX], shared=shared)).method.description.startswith(method)
 
 
-@pytest.mark.parametrize(
-    ("oracle", "why"),
-    [
-        (lambda x: -x, "B is not monotone: the least eigenvalue"),
-        (lambda x: jnp.sin(4 * x), "could not be proved"),
-        (lambda x: jnp.where(x > 0, 2 * x, x), "jumps"),
-        (lambda x: jnp.sort(x) + 0 * x, "sort"),
-    ],
-)
-def test_what_is_not_proved_to_converge_is_refused_before_it_runs(oracle, why):
-    problem = ez.VariationalInequality(oracle, BOX)
-    with pytest.raises(ez.InputError, match=f"^method: no method is proved to converge, as .*{why}.*throw=False"):
+def test_what_is_shown_not_to_be_monotone_is_refused_before_it_runs():
+    problem = ez.VariationalInequality(lambda x: -x, BOX)
+    why = "B is not monotone: the least eigenvalue"
+    with pytest.raises(ez.InputError, match=f"^method: no method is proved to converge, as {why}.*throw=False"):
         ez.solve(problem)
     tried = ez.solve(problem, throw=False, iterations=3)
     assert "Nothing is proved to converge" in tried.message
     assert ez.solve(problem, None, ez.ForwardBackward(), iterations=3).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("oracle", "why"),
+    [
+        (lambda x: jnp.sin(1.8 * x) + 0.1, "could not be proved"),  # monotone on the box, but for its ends
+        (lambda x: jnp.where(x > 0, 2 * x, x) - 1, "jumps"),
+        (lambda x: jnp.sort(x) + 0 * x + 2 * x - 1, "sort"),
+    ],
+)
+def test_what_is_not_proved_is_run_and_the_residual_is_the_proof(oracle, why):
+    solution = ez.solve(ez.VariationalInequality(oracle, BOX), x0=[0.4, -0.3])
+    assert solution.status is ez.Status.CONVERGED
+    assert any(why in note for note in solution.notes)
+    np.testing.assert_allclose(BOX.project(solution.x - oracle(solution.x)), solution.x, atol=1e-8)
+
+
+def test_what_is_refuted_on_the_way_is_called_stationary():
+    solution = ez.solve(ez.VariationalInequality(lambda x: x**3 - x, BOX), x0=[0.1, 0.1])
+    assert solution.status is ez.Status.STATIONARY
+    assert "B is not monotone: ⟨B(u) − B(v), u − v⟩ = -" in solution.message
+
+
+def test_a_loss_that_is_not_convex_is_run_with_a_warning():
+    saddle = ez.Minimization(lambda x: x[0] ** 2 - x[1] ** 2 + 0.1 * x[1], BOX)
+    with pytest.warns(ez.ConvexityWarning):
+        solution = ez.solve(saddle, x0=[0.5, 0.2])
+    assert solution.status is ez.Status.STATIONARY
+    np.testing.assert_allclose(solution.x, [0.0, 1.0], atol=1e-8)
 
 
 def test_many_runs_go_on_and_say_that_nothing_is_proved():

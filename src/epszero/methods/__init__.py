@@ -2,6 +2,7 @@
 
 from epszero.methods._base import Method as Method
 from epszero.methods._base import State as State
+from epszero.methods.adaptive_golden_ratio import AdaptiveGoldenRatio as AdaptiveGoldenRatio
 from epszero.methods.extragradient import Extragradient as Extragradient
 from epszero.methods.forward_backward import ForwardBackward as ForwardBackward
 from epszero.methods.forward_backward_forward import ForwardBackwardForward as ForwardBackwardForward

@@ -47,7 +47,7 @@ class ForwardBackward(Method):
 
     @known_arguments
     def __init__(self, step: StepSize = None, relaxation: float = 1.0) -> None:
-        value = one_positive("relaxation", relaxation)
+        value = one_positive("relaxation", relaxation, strict=False)
         if not 0 < value <= 1:
             refuse("relaxation", f"must lie in (0, 1], but it is {value:g}", "Pass 1 for the plain method")
         self.steps = Steps.of(step)

@@ -65,6 +65,18 @@ class LinearRows:
             pulls = np.maximum(pulls, 0.0)
         return None
 
+    def face(self, v: FloatArray, x: FloatArray) -> FloatArray:
+        """The derivative at v of the projection, which is x: on the directions that the rows leant on leave free."""
+        n = len(v)
+        size = max(1.0, float(np.abs(x).max(initial=0.0)), float(np.abs(self.b).max(initial=0.0)))
+        touched = self._independent(np.flatnonzero(~self.equal & (self.b - self.A @ x <= NEAR * size)))
+        pulls = self._on(v, touched)[1]
+        while len(touched) and (pulls <= NEAR * (1 + np.linalg.norm(v - x))).any():  # touched, but not leant on
+            touched = np.delete(touched, int(pulls.argmin()))
+            pulls = self._on(v, touched)[1]
+        across: Any = np.linalg.svd(self._normals(touched), full_matrices=False)[2] if len(touched) else self.basis
+        return np.eye(n) - across.T @ across
+
     def normal(self, x: FloatArray, z: FloatArray) -> Normal | None:
         """Σ yᵢaᵢ near z over the rows that x touches, y ≥ 0, with the gap Σ yᵢ(bᵢ − aᵢᵀx); None where none is near."""
         from scipy.optimize import nnls  # noqa: PLC0415  (slow to load)

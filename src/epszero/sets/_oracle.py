@@ -8,9 +8,12 @@ an active-set method (sets/_active.py) goes on from there to the exact answer. E
 is pulled inside, and supports are upper bounds by weak duality, as are the gaps of normals (sets/_proved.py).
 """
 
+import functools
 from functools import cached_property
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from epszero._host import on_host
@@ -30,8 +33,16 @@ class ConicOracle:
         self.form = reduced(form)
 
     def project(self, v: Array) -> Array:
-        """Nearest points, v (…, n)."""
+        """Nearest points, v (…, n). Their derivative is the projection on the face; NaN where no face is known."""
+        return _nearest(self, v)
+
+    def nearest(self, v: Array) -> Array:
+        """Nearest points, without a derivative."""
         return on_host(self._project_rows, v.shape, v)
+
+    def along_faces(self, v: Array) -> Array:
+        """The derivative of `project`, (…, n, n)."""
+        return on_host(self._face_rows, (*v.shape, v.shape[-1]), v)
 
     def support(self, direction: Array) -> Array:
         """sup ⟨direction, x⟩, direction (…, n)."""
@@ -61,6 +72,12 @@ class ConicOracle:
 
     def _project_rows(self, v: Any) -> FloatArray:
         return np.stack([self._nearest(row) for row in v]) if len(v) else np.zeros_like(v)
+
+    def _face_rows(self, v: Any) -> FloatArray:
+        n = self.form.n
+        if self.rows is None:
+            return np.full((len(v), n, n), np.nan)
+        return np.stack([self.rows.face(row, self._nearest(row)) for row in v]) if len(v) else np.zeros((0, n, n))
 
     def _support_rows(self, directions: Any) -> FloatArray:
         return np.array([self._reach(row) for row in directions])
@@ -108,3 +125,13 @@ class ConicOracle:
             return None
         kinds = [np.full(cone.dim, isinstance(cone, clarabel.ZeroConeT)) for cone in self.form.cones]
         return LinearRows(self.form.A, self.form.b, np.concatenate([np.zeros(0, bool), *kinds]))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _nearest(oracle: ConicOracle, v: Array) -> Array:
+    return oracle.nearest(v)
+
+
+@_nearest.defjvp
+def _along(oracle: ConicOracle, at: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return oracle.nearest(at[0]), jnp.einsum("...ij,...j->...i", oracle.along_faces(at[0]), tangents[0])

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import on_device, to_numpy
@@ -19,6 +20,7 @@ from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
+from epszero.problems import AggregativeGame
 from epszero.problems.refuted import contradicted
 from epszero.solve.choice import Choice, chosen, fallback_note
 from epszero.solve.loop import (
@@ -35,12 +37,14 @@ from epszero.solve.loop import (
     set_off_many,
     set_off_one,
 )
+from epszero.solve.newton import Finish, differentiable
 from epszero.solve.progress import reporting
 from epszero.solve.request import Request
 from epszero.solve.rounding import rounding_floor, too_fine
 from epszero.solve.setup import Setting, averaged, values_of
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
+from epszero.solve.systems import system_for
 
 ENDINGS = {
     CONVERGED: Status.CONVERGED,
@@ -50,6 +54,7 @@ ENDINGS = {
     STUCK: Status.NO_STEP,
 }
 SMALL = 100_000  # numbers of an average up to which it need not be moved beforehand
+PIECES = 8  # of the way from the start to the end, on which B is asked whether it is monotone
 FAILED = (STUCK, STALLED, DIVERGED)  # another method may do better
 
 
@@ -69,6 +74,7 @@ class Attempt(NamedTuple):
     residuals: list[tuple[int, float]]  # (step, residual) on the way
     settled: Method
     interrupted: bool
+    finished: str = ""  # by what other than the method, where it was
     floor: float | None = None  # what float64 can show of the residual, where the run ended there and not at tol
 
 
@@ -85,7 +91,7 @@ def trial_of(request: Request, setting: Setting) -> Trial:
         return Trial(noted, B, known, Choice(request.method, None, ""))
     choice = chosen(problem, known, setting.point)
     if against:
-        choice = choice._replace(doubt=f"A is not monotone, or not what it says: {against}", disproved=True)
+        choice = choice._replace(doubt=f"A is not monotone, or not what it says: {against}", A_disproved=True)
     return Trial(setting, B, known, choice)
 
 
@@ -153,6 +159,7 @@ def _driven(
     B = on_device(average) if entries(average) > SMALL else average
     set_off, advance = (set_off_one, advance_one) if alone else (set_off_many, advance_many)
     drive = Drive(request.steps, request.recorded_at, (x, x, x, averages))
+    finish = _finish(request, trials, methods)
 
     def onward(run: Run | None, stops: Any) -> tuple[Run, Any]:
         return set_off(method, A, B, x, request.tol, stops) if run is None else advance(method, A, B, run, stops)
@@ -164,26 +171,47 @@ def _driven(
 
     interrupted = False
     try:
-        drive.run(onward, None if report is None else told)
+        drive.run(onward, None if report is None else told, finish)
     except KeyboardInterrupt:
         if not alone or drive.latest is None:
             raise
         interrupted = True
     run: Run = to_numpy(drive.latest)
+    ends = [run] if alone else [pick(run, place) for place in range(len(trials))]
+    if finish is not None and not interrupted:
+        ends = [_once_more(finish, place, end) if int(end.code) in FAILED else end for place, end in enumerate(ends)]
     seen = [(look, np.atleast_1d(residual)) for look, residual in zip(drive.seen, drive.residuals, strict=True)]
     return [
         _looked_at(
             request,
             trials[place].B,
             Attempt(
-                run if alone else pick(run, place),
+                ends[place],
                 [(look, float(residual[place])) for look, residual in seen],
                 settled[place],
                 interrupted,
+                "" if finish is None else finish.how(place),
             ),
         )
         for place in range(len(trials))
     ]
+
+
+def _finish(request: Request, trials: list[Trial], methods: list[Method]) -> Finish | None:
+    """Newton's, where the user left the way to the answer to us."""
+    problem, setting = request.problem, trials[0].setting
+    if request.method is not None or not request.wants_tol or not differentiable(problem.A):
+        return None
+    affine = setting.facts.structure.affine and (problem.coupling is None or problem.coupling.affine)
+    rows = isinstance(problem, AggregativeGame) and problem.coupling is None
+    systems = [system_for(setting.x, rows, affine) for _ in trials]
+    return Finish(problem.placed, [trial.B for trial in trials], methods, systems)
+
+
+def _once_more(finish: Finish, place: int, end: Run) -> Run:
+    """A run that failed: by Newton's method after all, or as it ended."""
+    moved: Run = to_numpy(finish.last(place, end))
+    return moved if int(moved.code) == CONVERGED else end
 
 
 def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
@@ -200,7 +228,7 @@ def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
 
 def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | None) -> Solution:
     """The solution that an attempt ended with."""
-    setting, (run, residuals, settled, interrupted, floor) = trial.setting, attempt
+    setting, (run, residuals, settled, interrupted, finished, floor) = trial.setting, attempt
     state, last = run.state, int(run.state.k)
     status = ENDINGS.get(int(run.code), Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP)
     notes = [*setting.notes, *trial.choice.notes, *([] if fallback is None else [fallback])]
@@ -209,10 +237,12 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
     if status is Status.CONVERGED and not _defined(request, setting, state):
         status = Status.NOT_FINITE
         notes.append("A cost is NaN or infinite at x, though its derivative is not.")
-    elif status is Status.CONVERGED and (setting.examination.bent or setting.wrong):
+    elif status is Status.CONVERGED and (setting.examination.bent or setting.wrong or trial.choice.B_disproved):
         status = Status.STATIONARY
-    if status.is_failure and floor is None:
-        notes += _not_monotone(trial.B, setting.x, state)
+    if (status.is_failure and floor is None) or (status is Status.CONVERGED and trial.choice.doubt):
+        witness = _not_monotone(trial.B, setting.x, state)
+        notes += witness
+        status = Status.STATIONARY if witness and status is Status.CONVERGED else status
     wanted = {look for look in request.recorded_at if look < last}
     kept = [(look, r) for look, r in residuals if look in wanted] + [(last, float(state.residual))]
     with jax.enable_x64(True):
@@ -233,6 +263,7 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
         fixed_iterations=not request.wants_tol,
         start=jax.tree.map(np.array, setting.x),
         asked=request.method,
+        finished=finished,
     )
 
 
@@ -247,15 +278,21 @@ def _defined(request: Request, setting: Setting, state: State) -> bool:
 
 
 def _not_monotone(B: Average, x: PyTree, state: State) -> list[str]:
-    """A note where B is seen not to be monotone between the start and the end."""
+    """A note where B is seen not to be monotone between two points on the way from the start to the end."""
     end = state.x if state.point is None else state.point
-    change, d = to_numpy(_differences(B, x, end))
-    along, size = float(inner(change, d)), float(norm(change) * norm(d))
-    if not along < -1e-9 * size:
+    along, size = (np.asarray(number) for number in _changes(B, x, end))
+    worst = int(np.argmin(np.where(np.isfinite(along), along / np.where(size > 0, size, 1.0), 0.0)))
+    if not along[worst] < -1e-9 * size[worst]:
         return []
-    return [f"B is not monotone: ⟨B(x) − B(x0), x − x0⟩ = {along:.3g} between the start and the end."]
+    first, last = worst / PIECES, (worst + 1) / PIECES
+    where = f"x0 + t(x − x0), t = {first:g} and t = {last:g}"
+    return [f"B is not monotone: ⟨B(u) − B(v), u − v⟩ = {float(along[worst]):.3g} for u, v = {where}."]
 
 
 @eqx.filter_jit
-def _differences(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
-    return subtract(B(end), B(x)), subtract(end, x)
+def _changes(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
+    """⟨ΔB, d⟩ and ‖ΔB‖‖d‖ on each piece of the way."""
+    points = [jax.tree.map(lambda a, b, t=t: a + t * (b - a), x, end) for t in np.linspace(0.0, 1.0, PIECES + 1)]
+    values = [B(point) for point in points]
+    pairs = [(subtract(values[j + 1], values[j]), subtract(points[j + 1], points[j])) for j in range(PIECES)]
+    return jnp.stack([inner(*pair) for pair in pairs]), jnp.stack([norm(u) * norm(v) for u, v in pairs])

@@ -12,7 +12,7 @@ B̂ itself may be larger than their sum and are not seen from here: a run that s
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -112,6 +112,19 @@ def _judged(run: Run, enough: Array, grown: Array) -> Run:
     return _typed(run._replace(code=code, least=least, when=when))
 
 
+def _resumed(method: Method, A: Backward, B: Average, run: Run, x: PyTree, z: PyTree, residual: Array) -> Run:
+    state = method.init(A, B, x)
+    point = None if state.point is None else x
+    state = state._replace(k=run.state.k, point=point, z=z, residual=residual)
+    run = run._replace(state=state)
+    enough = residual <= (_relative(method, run) if run.tol is None else run.tol)
+    return _judged(run, enough, jnp.asarray(False))
+
+
+judged_anew = eqx.filter_jit(_resumed)
+"""The run from another point x, with z ∈ A(x) and ‖z + B̂(x)‖ known, and whether it is over there."""
+
+
 def _lengths(method: Method, state: State) -> tuple[Array, Array]:
     """‖Γ⁻¹x‖ and the longest step."""
     step, x = method.last_step(state), state.x
@@ -142,6 +155,18 @@ set_off_many = eqx.filter_jit(eqx.filter_vmap(set_off, in_axes=(0, None, 0, None
 advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(0, None, 0, 0, None)))
 
 
+class Finisher(Protocol):
+    """Something that moves runs to better points."""
+
+    next: int  # how many steps to take before it is called again
+
+    def __call__(self, run: Run, done: int) -> Run: ...
+
+
+def _over(run: Run) -> bool:
+    return not bool(np.any(np.asarray(run.code) == RUNNING))
+
+
 class Drive:
     """Calls `advance` block by block: each as long as a blink, each ending where the trace wants to look."""
 
@@ -155,25 +180,35 @@ class Drive:
         self.latest: Run | None = None  # None before the first step
 
     def run(
-        self, advance: Callable[[Run | None, Any], tuple[Run, Array]], report: Callable[[Run], None] | None
+        self,
+        advance: Callable[[Run | None, Any], tuple[Run, Array]],
+        report: Callable[[Run], None] | None,
+        finish: "Finisher | None" = None,
     ) -> Run | None:
-        """Until every run is over or all steps are taken. What was reached is kept in `self.latest` throughout."""
+        """Until every run is over or all steps are taken. What was reached is kept in `self.latest` throughout.
+
+        `finish` may move the run whenever as many steps are taken as it says.
+        """
         done = 0
         run = self.latest = None
         block = self.first
         while done < self.total:
             started = perf_counter()
-            stops = self._stops(done, min(done + block, self.total))
+            last = self.total if finish is None else min(self.total, finish.next)
+            stops = self._stops(done, min(done + block, last))
             run, residuals = advance(run, np.asarray(stops + stops[-1:] * (STOPS - len(stops))))
-            over = not bool(np.any(np.asarray(run.code) == RUNNING))
-            self.latest, done = run, stops[-1]
+            over, done, self.latest = _over(run), stops[-1], run
+            elapsed = perf_counter() - started
+            if finish is not None and not over and done >= finish.next:
+                run = self.latest = finish(run, done)
+                over, residuals = _over(run), np.array(residuals)
+                residuals[..., len(stops) - 1] = np.asarray(run.state.residual)
             self.seen += stops
             self.residuals += list(np.asarray(residuals)[..., : len(stops)].T)
             if report is not None:
                 report(run)
             if over:
                 break
-            elapsed = perf_counter() - started
             block = int(np.clip(block * BLINK / elapsed, 1, 8 * block))
         return run
 

@@ -62,6 +62,7 @@ class Solution:
     fixed_iterations: bool = False  # exactly K iterations were asked for, whatever the data
     start: PyTree = field(default=None, repr=False)  # x⁰, with multipliers where constraints are shared
     asked: Method | None = field(default=None, repr=False)  # the method as the user gave it; None where it was chosen
+    finished: str = ""  # by what the run was finished, where it was not by the method alone (solve/newton.py)
 
     @property
     def x(self) -> PyTree:
@@ -83,7 +84,8 @@ class Solution:
         """The status in a sentence, with its remedy and the notes."""
         residual = f", residual {self.residual:.3e}" if np.isfinite(self.residual) else ""
         head = f"{self.status.value} at iteration {self.iterations}{residual}"
-        sentences = (f"{head} ({self.method.description}).", self.status.remedy, *self.notes)
+        finished = f", finished by {self.finished}" if self.finished else ""
+        sentences = (f"{head} ({self.method.description}{finished}).", self.status.remedy, *self.notes)
         return " ".join(sentence for sentence in sentences if sentence)
 
     def check(self) -> Check:

@@ -10,7 +10,7 @@ from epszero.methods import Method
 from epszero.problems import ConvexityWarning, Problem
 from epszero.samples import Samples
 from epszero.solve.attempt import solutions_of, trial_of
-from epszero.solve.choice import refuse_doubt
+from epszero.solve.choice import refuse_disproved
 from epszero.solve.progress import Report as Progress
 from epszero.solve.progress import checked_progress
 from epszero.solve.request import Request
@@ -42,8 +42,10 @@ def solve(  # noqa: PLR0913  (each is one thing to ask)
     that is more (solve/loop.py, solve/rounding.py).
     `method=None` chooses method and step from what is known of B̂ (all, where it is affine): forward-backward where it
     is strongly monotone or cocoercive, its preconditioned form for shared affine constraints, forward-backward-forward
-    where it is merely monotone. Where B is not proved to be monotone, and nobody vouches for it, that is refused;
-    `throw=False` runs and says so in `solution.notes`.
+    where it is merely monotone, the adaptive golden ratio where nothing more is known; and Newton's method, or a convex
+    program, finishes what they begin (solve/newton.py), unless `iterations` asks for so many steps. What is not proved
+    is told in `solution.notes`. An inclusion or a game that is shown not to be monotone is refused; `throw=False` runs
+    it all the same.
     `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
     record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
     a function is called with (k, residual).
@@ -60,7 +62,7 @@ def solve(  # noqa: PLR0913  (each is one thing to ask)
             warnings.warn(str(bent), ConvexityWarning, stacklevel=3)
         trial = trial_of(request, setting)
         if throw:
-            refuse_doubt(trial.choice)
+            refuse_disproved(problem, trial.choice)
         (solution,) = solutions_of(request, [trial], progress)
         if solution.status is Status.NOT_FINITE:
             problem.refuse_undefined(values_of(data), setting.point)

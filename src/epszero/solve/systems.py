@@ -1,0 +1,202 @@
+"""Linear systems of Newton's finish, (I − P + PΓH) d = −r: dense, by agents, or without a matrix.
+
+P is the derivative of J_{ΓA} at y = x − ΓB̂(x), H that of B̂ at x.
+- `Dense`: both written out, one LU factorisation, O(n³), for up to MOST_DENSE entries.
+- `ByAgents`: in an aggregative game H_ij = D_i δ_ij + E_i/N and P is block diagonal, so with m the mean of the d_i
+      (I − P_i + P_iΓ_iD_i) d_i = −r_i − P_iΓ_iE_i m
+  leaves one system for m, as large as one strategy: O(N t³) for strategies with t entries. Derivatives along "all
+  agents alike" give D_i + E_i, along ±1 agent by agent, which moves no mean, ±D_i.
+- `Krylov`: GMRES on products with the matrix, for anything larger.
+A singular matrix (solutions that are not unique) is made regular by H + εI, the step of a proximal-point method.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from epszero._points import entries, flat_of, subtract
+from epszero._trace.programs import forwards
+from epszero._types import Array, FloatArray, PyTree
+from epszero.methods.steps import times
+from epszero.oracles import Average
+from epszero.problems.backward import Backward
+
+MOST_DENSE = 2000  # entries of x
+MOST_BY_AGENTS = 20_000_000  # numbers of all blocks of one kind together
+RESTART, TRIPS = 60, 5  # of GMRES
+TINY = 1e-12  # of the largest slope: added to H where the matrix is singular
+
+
+class System(ABC):
+    """Solves for one Newton step after another of one run."""
+
+    @abstractmethod
+    def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
+        """d, flat; None where there is none."""
+
+
+def system_for(x: PyTree, rows: bool, affine: bool) -> System:
+    """The way that suits points like x. `rows`: one row per agent, who feel each other by their mean alone."""
+    n = entries(x)
+    if rows:
+        agents = len(jax.tree.leaves(x)[0])
+        own = n // agents
+        if agents > 8 and n * own <= MOST_BY_AGENTS:
+            return ByAgents()
+    return Dense(affine) if n <= MOST_DENSE else Krylov()
+
+
+class Dense(System):
+    """Matrices written out; H only once where B̂ is affine."""
+
+    def __init__(self, affine: bool) -> None:
+        self.affine = affine
+        self.known: FloatArray | None = None  # H, where it is the same everywhere
+
+    def slopes(self, B: Average, x: PyTree) -> FloatArray:
+        """H at x."""
+        if self.known is not None:
+            return self.known
+        H = np.asarray(_slopes(B, x))
+        self.known = H if self.affine else None
+        return H
+
+    def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
+        H, P = self.slopes(B, x), _blocks(A, B, x, Gamma)
+        if not (np.isfinite(P).all() and np.isfinite(H).all()):
+            return None
+        step = flat_of(times(Gamma, jax.tree.map(np.ones_like, x)))
+        M = P @ (step[:, None] * H) + np.eye(len(P)) - P
+        right = -flat_of(r)
+        d = _solved(M, right)
+        if d is None:
+            d = _solved(M + TINY * max(1.0, float(np.abs(step[:, None] * H).max())) * P, right)
+        return d
+
+
+def _solved(M: FloatArray, right: FloatArray) -> FloatArray | None:
+    try:
+        d: FloatArray = np.linalg.solve(M, right).astype(np.float64)
+    except np.linalg.LinAlgError:
+        return None
+    size = float(np.abs(M).max()) * float(np.abs(d).max(initial=0.0))
+    exact = np.isfinite(d).all() and float(np.abs(M @ d - right).max()) <= 1e-8 * (size + float(np.abs(right).max()))
+    return d if exact else None
+
+
+@eqx.filter_jit
+def _slopes(B: Average, x: PyTree) -> Array:
+    """H."""
+    flat, unravel = ravel_pytree(x)
+    return jax.jacfwd(forwards(lambda v: ravel_pytree(B(unravel(v)))[0]))(flat)
+
+
+def _blocks(A: Backward, B: Average, x: PyTree, Gamma: PyTree) -> FloatArray:
+    """P, from its blocks: no part of A mixes points."""
+    sizes = [leaf for leaf in jax.tree.leaves(A.each(_point_size, x))]
+    columns = np.asarray(_columns(A, B, x, Gamma, sizes=tuple(sizes)))
+    counts = [np.size(leaf) for leaf in jax.tree.leaves(x)]
+    size = np.repeat(sizes, counts)  # of the point that an entry belongs to
+    within = np.concatenate([np.arange(count) % own for own, count in zip(sizes, counts, strict=True)])
+    n = len(size)
+    P = np.zeros((n, n))
+    for k, column in enumerate(columns):
+        rows = np.flatnonzero(k < size)
+        P[rows, rows - within[rows] + k] = column[rows]
+    return P
+
+
+def _point_size(part: Any, leaf: Any) -> int:
+    """Entries of one point, of which the leaf may hold many."""
+    return int(np.prod(np.shape(leaf)[np.ndim(leaf) - part.rank :])) if np.ndim(leaf) >= part.rank else 1
+
+
+@eqx.filter_jit
+def _columns(A: Backward, B: Average, x: PyTree, Gamma: PyTree, sizes: tuple[int, ...]) -> Array:
+    """Derivatives of J_{ΓA} at y where entry k of every point moves, one row for each k."""
+    y = subtract(x, times(Gamma, B(x)))
+    leaves, structure = jax.tree.flatten(y)
+
+    def column(k: Array) -> Array:
+        moves = [
+            jnp.reshape(jnp.arange(jnp.size(leaf)) % own == k, jnp.shape(leaf)).astype(leaf.dtype)
+            for leaf, own in zip(leaves, sizes, strict=True)
+        ]
+        moved = jax.jvp(lambda v: A.resolvent(v, Gamma), (y,), (structure.unflatten(moves),))[1]
+        return ravel_pytree(moved)[0]
+
+    return jax.vmap(column)(jnp.arange(max(sizes)))
+
+
+class ByAgents(System):
+    """Blocks of agents, and one small system for the mean."""
+
+    def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
+        d = np.asarray(_by_agents(A, B, x, Gamma, r))
+        return d if np.isfinite(d).all() else None
+
+
+@eqx.filter_jit
+def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> Array:
+    leaves, structure = jax.tree.flatten(x)
+    agents, shapes = len(leaves[0]), [jnp.shape(leaf)[1:] for leaf in leaves]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    own = int(ends[-1])
+
+    def rows(tree: PyTree) -> Array:
+        return jnp.concatenate([jnp.reshape(leaf, (agents, -1)) for leaf in jax.tree.leaves(tree)], axis=1)
+
+    def nested(matrix: Array) -> PyTree:
+        pieces = jnp.split(matrix, ends[:-1], axis=1)
+        return structure.unflatten([jnp.reshape(p, (agents, *s)) for p, s in zip(pieces, shapes, strict=True)])
+
+    def forward(v: PyTree) -> PyTree:
+        return times(Gamma, B(v))
+
+    def along(function: Any, at: PyTree, factors: Array) -> Array:
+        """Columns of the blocks: derivatives where every agent moves one entry, by its factor; (agents, own, own)."""
+
+        def column(entry: Array) -> Array:
+            move = nested(factors[:, None] * entry[None, :])
+            return rows(jax.jvp(function, (at,), (move,))[1])
+
+        return jnp.moveaxis(jax.vmap(column)(jnp.eye(own)), 0, -1)
+
+    alike = jnp.ones(agents)
+    signs = np.where(np.arange(agents) % 2 == 0, 1.0, -1.0)  # they add up to 0, so that no mean moves
+    if agents % 2:
+        signs[-3:] = 1.0, 1.0, -2.0
+    y = subtract(x, forward(x))
+    P = along(lambda v: A.resolvent(v, Gamma), y, alike)
+    D = along(forwards(forward), x, jnp.asarray(signs)) / signs[:, None, None]
+    E = along(forwards(forward), x, alike) - D
+    M = jnp.eye(own) - P + P @ D
+    right = jnp.concatenate([-rows(r)[:, :, None], -(P @ E)], axis=2)
+    answers = jnp.linalg.solve(M, right)
+    mean = jnp.mean(answers, axis=0)
+    m = jnp.linalg.solve(jnp.eye(own) - mean[:, 1:], mean[:, 0])
+    d = answers[:, :, 0] + answers[:, :, 1:] @ m
+    return ravel_pytree(nested(d))[0]
+
+
+class Krylov(System):
+    """GMRES."""
+
+    def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
+        d = flat_of(_krylov(A, B, x, Gamma, r))
+        return d if np.isfinite(d).all() else None
+
+
+@eqx.filter_jit
+def _krylov(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> PyTree:
+    def natural(x: PyTree) -> PyTree:
+        return subtract(x, A.resolvent(subtract(x, times(Gamma, forwards(B)(x))), Gamma))
+
+    slope = jax.linearize(natural, x)[1]
+    right = jax.tree.map(jnp.negative, r)
+    return jax.scipy.sparse.linalg.gmres(slope, right, tol=1e-10, restart=RESTART, maxiter=TRIPS)[0]
