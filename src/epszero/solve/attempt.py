@@ -15,8 +15,8 @@ import numpy as np
 
 from epszero._double import on_device, to_numpy
 from epszero._memory import remembered
-from epszero._points import entries, inner, norm, pick, stacked, subtract
-from epszero._types import PyTree
+from epszero._points import entries, inner, norm, pick, stacked
+from epszero._types import Array, PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
@@ -292,7 +292,11 @@ def _not_monotone(B: Average, x: PyTree, state: State) -> list[str]:
 @eqx.filter_jit
 def _changes(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
     """⟨ΔB, d⟩ and ‖ΔB‖‖d‖ on each piece of the way."""
-    points = [jax.tree.map(lambda a, b, t=t: a + t * (b - a), x, end) for t in np.linspace(0.0, 1.0, PIECES + 1)]
-    values = [B(point) for point in points]
-    pairs = [(subtract(values[j + 1], values[j]), subtract(points[j + 1], points[j])) for j in range(PIECES)]
-    return jnp.stack([inner(*pair) for pair in pairs]), jnp.stack([norm(u) * norm(v) for u, v in pairs])
+    d = jax.tree.map(lambda a, b: (b - a) / PIECES, x, end)
+
+    def at(t: Array) -> PyTree:
+        return B(jax.tree.map(lambda a, b: a + t * (b - a), x, end))
+
+    values = jax.lax.map(at, jnp.linspace(0.0, 1.0, PIECES + 1))
+    change = jax.tree.map(lambda leaf: leaf[1:] - leaf[:-1], values)
+    return jax.vmap(lambda one: inner(one, d))(change), jax.vmap(norm)(change) * norm(d)

@@ -41,10 +41,12 @@ def too_fine(floor: float) -> str:
 
 @eqx.filter_jit
 def _roundings(B: Average, x: PyTree, step: PyTree) -> Array:
-    here = B(x)
-    moved = [norm(subtract(B(_beside(x, j)), here)) for j in range(NEIGHBOURS)]
+    points = jax.tree.map(lambda *leaves: jnp.stack(leaves), x, *(_beside(x, j) for j in range(NEIGHBOURS)))
+    values = jax.lax.map(B, points)
+    here, beside = (jax.tree.map(lambda leaf, part=part: leaf[part], values) for part in (0, slice(1, None)))
+    moved = jax.vmap(lambda value: norm(subtract(value, here)))(beside)
     terms = norm(over(strategies(x), step)) + norm(here)
-    return jnp.max(jnp.stack(moved)) + 2 * EPS * terms
+    return jnp.max(moved) + 2 * EPS * terms
 
 
 def _beside(x: PyTree, j: int) -> PyTree:
