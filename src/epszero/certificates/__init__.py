@@ -6,6 +6,7 @@ from epszero.certificates._base import Obstacle as Obstacle
 from epszero.certificates.anytime import Anytime as Anytime
 from epszero.certificates.certificate import Certificate as Certificate
 from epszero.certificates.certificate import Verdict as Verdict
+from epszero.certificates.certified_piece import CertifiedPiece as CertifiedPiece
 from epszero.certificates.certify import certify as certify
 from epszero.certificates.certify import certify_many as certify_many
 from epszero.certificates.dependent import Dependent as Dependent

@@ -21,6 +21,7 @@ from epszero.samples.independence import LEVEL, quick
 
 if TYPE_CHECKING:
     from epszero.certificates.case import Case
+    from epszero.certificates.certified_piece import Sharpened
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Finding:
     leans_on: tuple[Leaning, ...] = ()
     reason: str = ""  # why nothing can be said
     alternatives: tuple[Residuals, ...] = ()  # other sets that hold the residual, all on the same event
+    sharp: "Sharpened | None" = None  # where x* is shown to lie, or why that is not shown
 
     @property
     def epsilon(self) -> float:

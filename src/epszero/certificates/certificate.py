@@ -12,6 +12,8 @@ from epszero._checks import known_arguments, refuse
 from epszero._types import FloatArray, Real
 from epszero.certificates._base import Kind, Leaning, Obstacle
 from epszero.certificates.anytime import Anytime
+from epszero.certificates.bands import Band, Linear, aggregate_band, band, entries_band, multipliers_band
+from epszero.certificates.certified_piece import Sharpened
 from epszero.facts import Provenance
 from epszero.samples import Samples
 from epszero.solve import Solution
@@ -57,6 +59,7 @@ class Certificate:
     terms: dict[str, float]  # what ε is made of
     leans_on: tuple[Leaning, ...]
     using: Kind = field(repr=False)
+    sharp: Sharpened | None = field(default=None, repr=False)  # the piece that the truth lies on, where it is certified
     obstacle: Obstacle | None = None  # where nothing can be said: what stands in the way
     solution: Solution | None = field(default=None, repr=False)  # None where the certificate was read from a record
     record: dict[str, Any] | None = field(default=None, repr=False)  # the record it was read from
@@ -81,6 +84,30 @@ class Certificate:
             )
         more = new_samples if isinstance(new_samples, Samples) else Samples(new_samples)
         return certify(*streamed(self, more, solution))
+
+    @known_arguments
+    def interval(self, of: Linear) -> Band:
+        """Bounds on a linear function of x*, all of its entries at once, with probability 1 − δ together with all lines.
+
+        `of`: the number of an entry of x (flat), a matrix with one column per entry of x, or a linear function of x.
+        To be decided before the data are looked at; two calls do not hold together, but one with all rows does.
+        """
+        return band(self, of)
+
+    @property
+    def intervals(self) -> Band:
+        """Bounds on every entry of x*, shaped like x, all at once."""
+        return entries_band(self)
+
+    @property
+    def aggregate(self) -> Band:
+        """Bounds on the sum of all agents' strategies, in games of agents alike, all entries at once."""
+        return aggregate_band(self)
+
+    @property
+    def multipliers(self) -> Band:
+        """Bounds on the multipliers of shared constraints, all at once."""
+        return multipliers_band(self)
 
     def to_json(self) -> str:
         """Everything, and all it takes to recompute ε: see `ez.verify`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from epszero._checks import known_arguments, refuse
+from epszero._checks import known_arguments, one_of, refuse
 from epszero._double import double
 from epszero._points import flat_of, length
 from epszero.certificates._base import Finding, Kind, Obstacle, Refused, cannot
@@ -15,6 +15,7 @@ from epszero.certificates._inputs import checked_delta
 from epszero.certificates.anytime import Anytime
 from epszero.certificates.case import Case
 from epszero.certificates.certificate import Certificate, verdict_of
+from epszero.certificates.certified_piece import LINES
 from epszero.certificates.choose import chosen
 from epszero.certificates.consequences import Consequence, cost_gap, distance, exploitability
 from epszero.certificates.scales import check_point, computable, out_of_range
@@ -28,15 +29,26 @@ NAMED = "named by the user"
 
 
 @known_arguments
-def certify(solution: Solution, delta: float = 0.05, using: Kind | None = None) -> Certificate:
+def certify(solution: Solution, delta: float = 0.05, using: Kind | None = None, of: str | None = None) -> Certificate:
     """How far is the solution from the truth behind the data, with probability 1 − δ?
 
     `using`: a kind of certificate, such as `ez.certificates.MeanDeviation()`; by default the one that suits the
     problem's structure, chosen before the values of the data are looked at. Where nothing can be said, ε = ∞ and
     `reason` says why. Several kinds tried in turn on the same data need `ez.certificates.Tightest`.
+    `of`: the one line that matters, "distance", "exploitability", "cost gap", "intervals" or "residual": most of δ is
+    then spent on it, where lines would share δ. To be decided before the data are looked at.
     """
     share = _checked(solution, delta, using)
-    return replace(certificate_of(Case.of(solution), share, using), solution=solution)
+    _check_line(using, of)
+    return replace(certificate_of(Case.of(solution), share, using, of), solution=solution)
+
+
+def _check_line(using: Kind | None, of: Any) -> None:
+    if of is None:
+        return
+    one_of("of", of, LINES, "Pass one of these, or leave it out for all lines")
+    if using is not None:
+        refuse("of", "goes with the certificate that is chosen for you", "Leave using= or of= out")
 
 
 def _checked(solution: Any, delta: Any, using: Any) -> float:
@@ -55,26 +67,29 @@ def _checked(solution: Any, delta: Any, using: Any) -> float:
 
 
 @known_arguments
-def certify_many(solutions: Sequence[Solution], delta: float = 0.05, using: Kind | None = None) -> list[Certificate]:
+def certify_many(
+    solutions: Sequence[Solution], delta: float = 0.05, using: Kind | None = None, of: str | None = None
+) -> list[Certificate]:
     """A certificate for each solution of `ez.solve_many`, each at level δ; what they share is computed together."""
     if not isinstance(solutions, list | tuple) or not solutions:
         refuse("solutions", "must be a list with at least one solution", "Pass what ez.solve_many returned")
     share = _checked(solutions[0], delta, using)
     for solution in solutions[1:]:
         _checked(solution, delta, using)
+    _check_line(using, of)
     with double():
         cases = [Case.of(solution) for solution in solutions]
-        prepare(cases, using or chosen(cases[0])[0], share)
+        prepare(cases, using or chosen(cases[0], of)[0], share)
     return [
-        replace(certificate_of(case, share, using), solution=solution)
+        replace(certificate_of(case, share, using, of), solution=solution)
         for case, solution in zip(cases, solutions, strict=True)
     ]
 
 
-def certificate_of(case: Case, delta: float, using: Kind | None) -> Certificate:
+def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None = None) -> Certificate:
     """The certificate, from checked arguments."""
     with double():
-        kind, why = (using, NAMED) if using is not None else chosen(case)
+        kind, why = (using, NAMED) if using is not None else chosen(case, of)
         consequences = dict.fromkeys(("distance", "exploitability", "total", "cost_gap"), NOTHING)
         obstacle, doubt = None, ""
         try:
@@ -110,6 +125,7 @@ def certificate_of(case: Case, delta: float, using: Kind | None) -> Certificate:
         terms=found.terms,
         leans_on=leans_on,
         using=kind,
+        sharp=found.sharp,
         obstacle=obstacle,
     )
 
@@ -124,8 +140,8 @@ def _doubt(case: Case) -> str:
 
 def _consequences(case: Case, found: Finding) -> dict[str, Consequence]:
     with np.errstate(all="ignore"):  # what is lost to the range of float64 is not claimed
-        each, total = exploitability(case, found.every)
-        away, gap = distance(case, found.every), cost_gap(case, found.every)
+        each, total = exploitability(case, found)
+        away, gap = distance(case, found), cost_gap(case, found)
     if case.moved and away.value is not None:  # which was that of a point nearby
         away = replace(away, value=away.value + case.moved)
     made = {"distance": away, "exploitability": each, "total": total, "cost_gap": gap}

@@ -10,14 +10,14 @@ All of these are suprema over one event, so no further δ is spent. With u = x �
 - cost gap of a minimisation: the same with one agent.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from epszero._memory import remembered
 from epszero._types import FloatArray
-from epszero.certificates._base import Leaning
+from epszero.certificates._base import Finding, Leaning
 from epszero.certificates.agents import (
     Curvatures,
     constraints_leaning,
@@ -29,8 +29,10 @@ from epszero.certificates.agents import (
 )
 from epszero.certificates.case import Case
 from epszero.certificates.certificate import NO_GAME, NO_MINIMUM
+from epszero.certificates.certified_piece import Sharpened
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.shared import multiplier_slack
+from epszero.certificates.sharp import Sharp
 from epszero.facts import DENSE, ConstantJacobian, Gram, Provenance, Unknown
 from epszero.problems import AggregativeGame, Game, Minimization
 
@@ -49,8 +51,24 @@ class Consequence:
         return Consequence(None, reason.reason)
 
 
-def distance(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
-    """‖x − x*‖."""
+def distance(case: Case, found: Finding) -> Consequence:
+    """‖x − x*‖: the smaller of what the residuals say and what the certified piece does."""
+    by_residuals, sharp = _by_residuals(case, found.every), found.sharp
+    if sharp is None or isinstance(case.facts.derivative, Unknown) or isinstance(case.facts.constraints, Unknown):
+        return by_residuals
+    if isinstance(sharp.known, Unknown):
+        return replace(by_residuals, because=f"{by_residuals.because}; no certified piece: {sharp.known.reason}")
+    share = sharp.share("distance")
+    if not share > 0:
+        return by_residuals
+    value = sharp.known.distance(share)
+    if by_residuals.value is not None and by_residuals.value <= value:
+        return by_residuals
+    leans_on = *derivative_leaning(case.facts.derivative), *constraints_leaning(case, case.facts.constraints)
+    return Consequence(value, "the piece that the truth is certified to lie on", leans_on)
+
+
+def _by_residuals(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
     mu, derivative, shared = case.mu, case.facts.derivative, case.facts.constraints
     if isinstance(derivative, Unknown):
         return Consequence.none(derivative)  # a zero of B need not be what is meant by x*
@@ -104,7 +122,7 @@ def _s_lemma(case: Case, J: ConstantJacobian, residuals: Residuals, slack: float
     return float(np.min(np.sqrt((nu / 2 * (fixed + spread)) ** 2 + nu * slack)))
 
 
-def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Consequence, Consequence]:
+def exploitability(case: Case, found: Finding) -> tuple[Consequence, Consequence]:
     """What each agent could save alone, and all of them together (the Nikaido–Isoda gap)."""
     if not isinstance(case.problem, Game | AggregativeGame):
         none = Consequence(None, NO_GAME)
@@ -112,18 +130,40 @@ def exploitability(case: Case, sets: tuple[Residuals, ...]) -> tuple[Consequence
     known = curvatures(case)
     if isinstance(known, Unknown):
         return Consequence.none(known), Consequence.none(known)
-    return _savings(case, sets, known)
+    return _savings(case, found, known)
 
 
-def cost_gap(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
+def cost_gap(case: Case, found: Finding) -> Consequence:
     """How much dearer x is than the best, in a minimisation."""
     if not isinstance(case.problem, Minimization):
         return Consequence(None, NO_MINIMUM)
     known = curvatures(case)
-    return Consequence.none(known) if isinstance(known, Unknown) else _savings(case, sets, known)[0]
+    return Consequence.none(known) if isinstance(known, Unknown) else _savings(case, found, known)[0]
 
 
-def _savings(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tuple[Consequence, Consequence]:
+def _savings(case: Case, found: Finding, known: Curvatures) -> tuple[Consequence, Consequence]:
+    """By curvature, by support functions, or on the certified face, whichever is least for an agent."""
+    each, total = _by_all_residuals(case, found.every, known)
+    sharp = found.sharp
+    on_face = None if sharp is None or isinstance(sharp.known, Unknown) else _on_face(case, sharp, sharp.known)
+    if on_face is None or (each.value is not None and (each.value <= on_face).all()):
+        return each, total
+    least = on_face if each.value is None else np.minimum(each.value, on_face)
+    if not np.isfinite(least).any():
+        return each, total
+    together = float(np.sum(least)) if total.value is None else min(float(np.sum(least)), total.value)
+    others = "" if each.value is None or (on_face < each.value).all() else f"; {each.because}"
+    why = f"½vᵀSv on the certified faces{others}"
+    return Consequence(least, why, known.leans_on), Consequence(together, why, known.leans_on)
+
+
+def _on_face(case: Case, sharp: Sharpened, known: Sharp) -> FloatArray | None:
+    share = sharp.share("exploitability")
+    saved = known.savings(share) if share > 0 else None
+    return None if saved is None else saved + case.inexactness
+
+
+def _by_all_residuals(case: Case, sets: tuple[Residuals, ...], known: Curvatures) -> tuple[Consequence, Consequence]:
     slack = slack_of(case) + case.inexactness
     by_curvature = np.min([_by_curvature(known, one) for one in sets], axis=0) + slack
     by_support = np.min([uncertain_savings(case, known, one) for one in sets], axis=0) + slack  # at least

@@ -22,7 +22,7 @@ import numpy as np
 from epszero._checks import count, known_arguments, one_of, one_positive, refuse
 from epszero._double import double
 from epszero._types import FloatArray
-from epszero.certificates._base import Kind, Refused, cannot
+from epszero.certificates._base import Finding, Kind, Refused, cannot
 from epszero.certificates._inputs import checked_bound, checked_delta, checked_problem
 from epszero.certificates.anytime import Anytime
 from epszero.certificates.case import Case
@@ -346,7 +346,8 @@ class Prospects:
         if self.of == "residual":
             return residuals.epsilon
         found = {"distance": distance, "cost gap": cost_gap}.get(self.of)
-        meaning = found(self.case, (residuals,)) if found else exploitability(self.case, (residuals,))[0]
+        known = Finding(residuals, "")
+        meaning = found(self.case, known) if found else exploitability(self.case, known)[0]
         if meaning.value is None:
             cannot(meaning.because)
         return float(np.max(meaning.value))

@@ -7,6 +7,7 @@ from epszero.facts.affine import base_oracle as base_oracle
 from epszero.facts.affine import first_rows as first_rows
 from epszero.facts.affine import jacobians as jacobians
 from epszero.facts.affine import noise_is_additive as noise_is_additive
+from epszero.facts.aggregates import Aggregate as Aggregate
 from epszero.facts.average import AverageFacts as AverageFacts
 from epszero.facts.average import average_facts as average_facts
 from epszero.facts.average import declared_only as declared_only

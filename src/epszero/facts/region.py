@@ -19,6 +19,7 @@ from epszero._trace.intervals import Enclosed, Interval, NoEnclosure
 from epszero._types import FloatArray, PyTree, Support
 from epszero.sets import Ball, Box, Product, Set
 
+MOST_CORNERS = 20  # entries of a box up to which its corners are looked at, half by half
 SLACK = 1e-9  # samples may lie outside their support by this much, relatively; so is every length rounded up
 
 
@@ -42,6 +43,7 @@ class Region:
     upper: FloatArray | None = None
     centre: FloatArray | None = None  # a point of it
     prior: Prior | None = None  # known before the samples at hand
+    corners: "tuple[FloatArray, FloatArray] | None" = None  # each corner is a row of one plus a row of the other
 
     @staticmethod
     def within(diameter: float, dim: int) -> "Region":
@@ -74,6 +76,28 @@ class Region:
         circumradius = diameter / 2 if isinstance(support, Ball) else diameter * math.sqrt(dim / (2 * dim + 2))
         return Region(diameter, min(circumradius, around.circumradius), lower, upper, flat)
 
+    def through(self, R: FloatArray) -> "Region":
+        """The image under R of the box around it."""
+        assert self.lower is not None
+        assert self.upper is not None
+        lower, upper, d = self.lower, self.upper, len(self.lower)
+        centre, half = R @ (lower + upper) / 2, (upper - lower) / 2
+        reach = np.abs(R) @ half * (1 + SLACK)
+        corners = None
+        if d <= MOST_CORNERS:
+            first, second = slice(None, d // 2), slice(d // 2, None)
+            halves = [_corners(lower[part], upper[part]) @ R[:, part].T for part in (first, second)]
+            corners = halves[0], halves[1]
+            across = _farthest_sum(corners[0], corners[1], centre)
+        else:
+            across = min(length(reach), float(np.sqrt(half @ np.abs(R.T @ R) @ half)))
+        diameter = 2 * across * (1 + SLACK)
+        prior = self.prior
+        if prior is not None:
+            spread = np.square(R) @ prior.variances
+            prior = Prior(R @ prior.centre, float(np.sum(spread)), spread, prior.count)
+        return Region(diameter, diameter / 2, centre - reach, centre + reach, centre, prior, corners)
+
     def after(self, rows: FloatArray) -> "Region":
         """The same region, with earlier samples of it to tune weights by."""
         spread = np.var(rows, axis=0)
@@ -103,8 +127,39 @@ class Region:
         """At least sup ‖x − c‖ over the region, for points c of it along the last axis."""
         if self.lower is None or self.upper is None:
             return np.full(c.shape[:-1], self.diameter)
+        if self.corners is not None:
+            return np.minimum(_farthest_corners(self.corners, c) * (1 + SLACK) + SLACK * self.diameter, self.diameter)
         apart = np.maximum(self.upper - c, c - self.lower)
         return np.minimum(length(apart, axis=-1) * (1 + SLACK), self.diameter)
+
+
+def _corners(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """All corners of a box."""
+    d = len(lower)
+    bits = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
+    return np.where(bits == 1, upper, lower)
+
+
+def _farthest_sum(first: FloatArray, second: FloatArray, c: FloatArray) -> float:
+    """The largest ‖a + b − c‖ over the rows a and b."""
+    rest = second - c
+    squares = np.sum(first**2, axis=1)[:, None] + np.sum(rest**2, axis=1) + 2 * first @ rest.T
+    return float(np.sqrt(max(squares.max(), 0.0)))
+
+
+def _farthest_corners(corners: tuple[FloatArray, FloatArray], c: FloatArray) -> FloatArray:
+    """At least the distance of the farthest corner from each c, which depends on the c before it alone.
+
+    Exact for the first, the second, the ninth, …; for those between, by the triangle inequality from the last of these.
+    """
+    rows = c.reshape(-1, *c.shape[-2:])
+    found, m = np.empty(rows.shape[:-1]), rows.shape[1]
+    anchors = [0, *(8**k for k in range(8) if 8**k < m)]
+    for place, until in zip(anchors, [*anchors[1:], m], strict=True):
+        for trial, series in enumerate(rows):
+            far = _farthest_sum(*corners, series[place])
+            found[trial, place:until] = far + length(series[place:until] - series[place], axis=1)
+    return found.reshape(c.shape[:-1])
 
 
 def features_region(phi: Callable[[PyTree], Any], row: PyTree, support: Support) -> Region | None:

@@ -18,7 +18,8 @@ import numpy as np
 from epszero._checks import positive, refuse
 from epszero._double import in_double, is_traced
 from epszero._shaped import Shaped
-from epszero._types import Array, PyTree
+from epszero._types import Array, FloatArray, PyTree
+from epszero.sets.faces import Face
 
 DOMAIN_TOLERANCE = 1e-9
 """A point this close to the domain, relative to its size, counts as inside: rounding must not turn values into ∞."""
@@ -40,6 +41,15 @@ class Function(Shaped):
     def conjugate(self, y: PyTree) -> Any:
         """f*(y) = sup_x ⟨x, y⟩ − f(x)."""
         return in_double(self, "_conjugate", self._checked("y", y))
+
+    def face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        """Of a single function: the piece of ∂f that x and z lie on (sets/faces.py); None where it has none."""
+        return self._face(np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64))
+
+    @property
+    def polyhedral(self) -> bool:
+        """Whether `face` has something to say: known before any point is looked at."""
+        return type(self)._face is not Function._face
 
     # -- shapes -------------------------------------------------------------------------------------------------------
 
@@ -92,6 +102,10 @@ class Function(Shaped):
 
     @abstractmethod
     def _conjugate(self, y: Array) -> Array: ...
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        del x, z
+        return None
 
 
 def spread(number: Array, rank: int = 1) -> Array:

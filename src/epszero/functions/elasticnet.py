@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from epszero._checks import known_arguments, positive
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator, soft
+from epszero.sets.faces import Face, signs_face
 
 
 class ElasticNet(Function):
@@ -36,3 +37,6 @@ class ElasticNet(Function):
         over, smooth = soft(y, self.l1), self.l2 > 0
         curved = 0.5 * over * (over / jnp.where(smooth, self.l2, 1.0))
         return jnp.sum(jnp.where(smooth, curved, indicator(jnp.abs(over), self.l1)), axis=-1)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        return signs_face(x, z, self.l1, self.l2)

@@ -5,10 +5,12 @@ Both parameters: numbers or one per entry; leading axes are a batch.
 """
 
 import jax.numpy as jnp
+import numpy as np
 
 from epszero._checks import known_arguments, positive, real_array
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator
+from epszero.sets.faces import Face
 
 
 class Hinge(Function):
@@ -34,3 +36,13 @@ class Hinge(Function):
     def _conjugate(self, y: Array) -> Array:
         excess = jnp.maximum(y, -self.weight - y)
         return jnp.sum(self.margin * y + indicator(excess, self.weight), axis=-1)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        """At the margin −weight < z < 0 keeps an entry there; elsewhere it keeps its side."""
+        weight, away, eye = np.broadcast_to(self.weight, x.shape), x - self.margin, np.eye(len(x))
+        at, off = (away == 0) & (weight > 0), (away != 0) & (weight > 0)
+        duals = np.vstack([-eye[at], eye[at]])
+        values = np.concatenate([-z[at], weight[at] + z[at]])
+        rows, slacks = -np.sign(away)[off, None] * eye[off], np.abs(away[off])
+        active = np.concatenate([at, away > 0]).tobytes()
+        return Face(eye[at], np.zeros(int(at.sum())), rows, slacks, duals, values, active=active)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from epszero._checks import known_arguments, positive
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator, soft
+from epszero.sets.faces import Face, signs_face
 
 
 class L1(Function):
@@ -29,3 +30,6 @@ class L1(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return jnp.sum(indicator(jnp.abs(y) - self.weight, self.weight), axis=-1)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        return signs_face(x, z, self.weight)

@@ -7,10 +7,12 @@ Source: Held, Wolfe & Crowder, "Validation of subgradient optimization", Math. P
 """
 
 import jax.numpy as jnp
+import numpy as np
 
 from epszero._checks import known_arguments, positive
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator, spread
+from epszero.sets.faces import Face
 
 
 class MaxEntry(Function):
@@ -37,3 +39,13 @@ class MaxEntry(Function):
     def _conjugate(self, y: Array) -> Array:
         excess = jnp.maximum(jnp.max(-y, axis=-1), jnp.abs(jnp.sum(y, axis=-1) - self.weight))
         return indicator(excess, self.weight)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        """The entries that are the largest stay together while their z is positive, and the others stay below."""
+        eye, top = np.eye(len(x)), x == x.max()
+        first = eye[int(np.argmax(x))]
+        together, below = np.flatnonzero(top)[1:], np.flatnonzero(~top)
+        duals = eye[top] if len(together) else np.zeros((0, len(x)))
+        values = z[top] if len(together) else np.zeros(0)
+        normals, missed = eye[together] - first, np.zeros(len(together))
+        return Face(normals, missed, eye[below] - first, x.max() - x[below], duals, values, active=top.tobytes())

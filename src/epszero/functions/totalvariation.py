@@ -7,11 +7,13 @@ Source: Johnson, "A dynamic programming algorithm for the fused lasso and L0-seg
 """
 
 import jax.numpy as jnp
+import numpy as np
 
 from epszero._checks import known_arguments, positive
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator, nan_in
 from epszero.functions._fused import fused
+from epszero.sets.faces import Face
 
 
 class TotalVariation1D(Function):
@@ -35,3 +37,16 @@ class TotalVariation1D(Function):
         sums = jnp.cumsum(y, axis=-1)
         inner = jnp.max(jnp.abs(sums[..., :-1]), axis=-1, initial=0.0) - self.weight
         return indicator(jnp.maximum(inner, jnp.abs(sums[..., -1])), self.weight)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        """Neighbours that are equal stay so while |z₁ + … + z_i| < weight; others keep the sign of their difference."""
+        n, weight = len(x), float(self.weight)
+        steps, sums = np.diff(np.eye(n), axis=0), np.tril(np.ones((n, n)))[:-1]
+        change = np.diff(x)
+        flat = (change == 0) & (weight > 0)
+        off = (change != 0) & (weight > 0)
+        duals = np.vstack([-sums[flat], sums[flat]])
+        values = weight + duals @ z
+        rows, slacks = -np.sign(change)[off, None] * steps[off], np.abs(change[off])
+        active = np.concatenate([flat, change > 0]).tobytes()
+        return Face(steps[flat], np.zeros(int(flat.sum())), rows, slacks, duals, values, active=active)

@@ -19,12 +19,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epszero._checks import refuse
+from epszero._checks import InputError, refuse
 from epszero._double import in_double, is_traced
+from epszero._memory import remembered
 from epszero._shaped import Shaped, norm
 from epszero._types import Array, FloatArray, PyTree
 from epszero.sets._normals import Normal
 from epszero.sets.conic import ConicForm
+from epszero.sets.faces import Face, face_of_rows
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # relative to a point: what `exact` may be off by
 
@@ -66,6 +68,15 @@ class Set(Shaped):
             refuse(type(self).__name__, "is a batch, not a single set", "Take one by member(index)")
         return self._normal(self._checked("x", x), self._checked("z", z))
 
+    def face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        """Of a single set: the piece of its normal cone that x and z lie on (sets/faces.py); None where it has none."""
+        return self._face(np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64))
+
+    @property
+    def polyhedral(self) -> bool:
+        """Whether `face` has something to say: known before any point is looked at."""
+        return self._polyhedral
+
     def point(self) -> FloatArray:
         """A point of the set (one for each set of the batch)."""
         if type(self)._point is Set._point:  # the program that projects serves here too
@@ -92,6 +103,27 @@ class Set(Shaped):
         if not self.exact:
             return Normal(z, gap, f"{type(self).__name__} does not say that it is computed to rounding")
         return Normal(z, gap, "" if self.contains(x, ROUNDING) else "x is not in the set to rounding")
+
+    @property
+    def _polyhedral(self) -> bool:
+        first = self.member((0,) * len(self.batch_shape)) if self.batch_shape else self
+        return first._linear_rows((self.point_shape or (2,))[0]) is not None
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        rows = self._linear_rows(len(x))
+        return None if rows is None else face_of_rows(*rows, x, z)
+
+    def _linear_rows(self, n: int) -> tuple[FloatArray, FloatArray, Any] | None:
+        """(G, h, which are equations) of {x ∈ Rⁿ : Gx ≤ h}, from the conic form; None where it is not polyhedral."""
+        return remembered(self, ("linear rows", n), lambda: self._find_rows(n))
+
+    def _find_rows(self, n: int) -> tuple[FloatArray, FloatArray, Any] | None:
+        if self.rank != 1:
+            return None
+        try:
+            return self.conic(n).linear
+        except InputError:
+            return None
 
     def _point(self) -> Array:
         return self._project(jnp.zeros(self.batch_shape + self.known_point_shape))

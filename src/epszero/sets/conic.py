@@ -52,6 +52,15 @@ class ConicForm:
         rows: Any = sp.csr_matrix(A)
         return ConicForm(rows, np.asarray(b), (cone("SecondOrder", rows.shape[0]),), rows.shape[1])
 
+    @property
+    def linear(self) -> "tuple[FloatArray, FloatArray, Any] | None":
+        """(G, h, which rows are equations) of {x : Gx ≤ h}; None with other cones or auxiliary columns."""
+        kinds = [type(one).__name__ for one in self.cones]
+        if not set(kinds) <= {"ZeroConeT", "NonnegativeConeT"} or self.A.shape[1] != self.n:
+            return None
+        equal = [np.full(one.dim, kind == "ZeroConeT") for one, kind in zip(self.cones, kinds, strict=True)]
+        return self.A.toarray(), self.b, np.concatenate([np.zeros(0, bool), *equal])
+
     @staticmethod
     def both(forms: "Sequence[ConicForm]") -> "ConicForm":
         """The intersection: the same x, each form with its own auxiliary columns."""

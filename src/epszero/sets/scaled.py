@@ -14,6 +14,7 @@ from epszero.sets._base import Set
 from epszero.sets._normals import Normal
 from epszero.sets._parameters import one_set
 from epszero.sets.conic import ConicForm
+from epszero.sets.faces import Face
 
 
 class Scaled(Set):
@@ -48,6 +49,19 @@ class Scaled(Set):
     def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
         found = self.set._normal(x / self.factor, self.factor * z)
         return found._replace(z=found.z / self.factor)
+
+    @property
+    def _polyhedral(self) -> bool:
+        return self.set.polyhedral
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        """x = factor·u with the normal factor·z at u."""
+        factor = float(self.factor)
+        face = self.set.face(x / factor, factor * z)
+        if face is None:
+            return None
+        normals, rows, duals = face.normals / factor, face.rows / factor, face.duals * factor
+        return face._replace(normals=normals, rows=rows, duals=duals)
 
     def _conic(self, n: int) -> ConicForm:
         form = self.set.conic(n)

@@ -16,6 +16,7 @@ from epszero.sets._base import Set
 from epszero.sets._normals import Normal
 from epszero.sets._parameters import broadcast, one_set
 from epszero.sets.conic import ConicForm
+from epszero.sets.faces import Face
 
 
 class Translated(Set):
@@ -54,6 +55,13 @@ class Translated(Set):
 
     def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
         return self.set._normal(x - self.by, z)
+
+    @property
+    def _polyhedral(self) -> bool:
+        return self.set.polyhedral
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        return self.set.face(x - self.by, z)
 
     def _conic(self, n: int) -> ConicForm:
         form: Any = self.set.conic(n)

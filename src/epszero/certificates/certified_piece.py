@@ -1,0 +1,83 @@
+"""The certified piece: sharp bounds on distance, savings and single entries, for affine B over polyhedra.
+
+Claim: with probability ≥ 1 − δ, all of these hold at once: what `MeanDeviation` says at its share of δ; and, where the
+piece of x̂ is certified to be that of the truth (certificates/sharp.py), the bounds that follow from it. Of two bounds
+on one number the smaller is taken; the shares are fixed before the data are looked at. `of="distance"` spends on that
+line all but what it needs: the piece, and a residual for where the piece is not certified.
+Assumes what `MeanDeviation` assumes, with additive noise; B affine and monotone; A polyhedral; a support with corners.
+Source: docs/theory.md, section 6.
+"""
+
+from dataclasses import dataclass, replace
+
+from epszero._checks import one_of
+from epszero.certificates._base import Finding, Kind, cannot
+from epszero.certificates._inputs import GivenSupport, checked_support
+from epszero.certificates.case import Case
+from epszero.certificates.evidence import Evidence, examined
+from epszero.certificates.mean_deviation import every_sample
+from epszero.certificates.piece import may_have_pieces
+from epszero.certificates.sharp import Sharp, certified
+from epszero.facts import Unknown, has_costs
+
+SHARES = {"residual": 0.45, "piece": 0.01, "distance": 0.32, "exploitability": 0.2, "intervals": 0.02}
+WITHOUT_COSTS = SHARES | {"distance": 0.52, "exploitability": 0.0}  # nobody saves anything
+ALONE = {"residual": 0.2, "piece": 0.02}  # where one line is asked for: what is left for the others
+LINES = ("residual", "distance", "exploitability", "cost gap", "intervals")
+
+
+@dataclass(frozen=True, eq=False)
+class Sharpened:
+    """The certified piece, or why there is none, and what of δ is left for each line."""
+
+    known: Sharp | Unknown
+    delta: float
+    shares: dict[str, float]  # in δ, 0 where a line is not asked for
+
+    def share(self, line: str) -> float:
+        """The level of the event of a line."""
+        return self.shares.get("exploitability" if line == "cost gap" else line, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedPiece(Kind):
+    """Everything on the piece that the truth lies on, where it can be certified; else what `MeanDeviation` says.
+
+    `of`: one line, such as "distance", to spend all of δ on; None for all of them. `support`: as in `MeanDeviation`.
+    """
+
+    of: str | None = None
+    support: GivenSupport = None
+
+    def __post_init__(self) -> None:
+        if self.of is not None:
+            one_of("of", self.of, LINES, "Pass one of these, or leave it out for all lines")
+        checked_support(self.support)
+
+    @property
+    def title(self) -> str:
+        return "sample-mean deviation and the certified piece"
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        evidence = Evidence(case, every_sample(case), self.support)
+        if evidence.collapsed is None or not may_have_pieces(case):
+            cannot(
+                "the certified piece needs B affine and monotone with additive noise, and polyhedral sets or "
+                "functions: use MeanDeviation, or leave using= out"
+            )
+        shares = {name: delta * share for name, share in self.shares(has_costs(case.problem)).items()}
+        bound = evidence.suited()
+        found = examined(evidence, bound, shares["residual"], self.title)
+        (region,), _ = evidence.regions(bound)
+        C, _ = case.noise_map(evidence.collapsed)
+        known = Unknown("the features have no bounded support") if region is None else Unknown("C is too large")
+        if region is not None and C is not None and shares["piece"] > 0:
+            known = certified(case, evidence.rows[0], region, C, shares["piece"])
+        return replace(found, sharp=Sharpened(known, delta, shares))
+
+    def shares(self, costs: bool) -> dict[str, float]:
+        """Of δ, for each event. `costs`: there are some that x could fail to minimise."""
+        if self.of is None:
+            return SHARES if costs else WITHOUT_COSTS
+        line, none = "exploitability" if self.of == "cost gap" else self.of, dict.fromkeys(SHARES, 0.0)
+        return none | ({"residual": 1.0} if line == "residual" else ALONE | {line: 1 - sum(ALONE.values())})

@@ -1,0 +1,216 @@
+"""What follows once the piece of x* is known: distance, savings and intervals, each by an event of its own.
+
+E₁, level δ₁: m* ∈ U, and U lies inside the piece of x̂ (certificates/piece.py). Then the piece of x̂ is that of x*, which
+is a fact about the law and not about the data, and so is every matrix that is made from the piece alone, such as T.
+E₂ (distance): a bound on the mean of the vectors Tφ(ξ_i), all samples: ‖x̂ − x*‖ ≤ radius + ‖centre − Tm̂‖ + ‖x(m̂) − x̂‖.
+E₃ (savings): with S_i = Z_i(Z_iᵀM_iZ_i)⁻¹Z_iᵀ on the face of agent i, its saving is ½vᵀS_iv, v = C_i(m − m̂) + ê_i, as
+long as m stays where its best response stays on that face, which U is asked about too. One event serves all agents: a
+bound on K^½φ(ξ_i) for a K that is at least C_iᵀS_iC_i for every i.
+E₄ (intervals): a scalar bound for each row of a matrix L: ℓᵀx* = ℓᵀ(x(m̂) + Tm̂) − E ℓᵀTφ(ξ).
+Each holds with probability ≥ 1 − its share, and all together with 1 − δ.
+U is aimed by a pilot, the first tenth of the samples: with the pilot's mean on the same piece, W has the rows of the
+sensitivities divided by the pilot's margins, and the vector bound is applied to Wφ(ξ_i) of the other samples.
+Floor: an outcome at a corner of the support with probability ln(1/δ)/s stays unseen with probability δ, so no bound
+that holds for every law can be below (ln(1/δ)/s)·‖T(corner − m)‖, up to terms of higher order.
+Source: docs/theory.md, section 6.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from epszero._points import flat_of, length
+from epszero._types import FloatArray
+from epszero.certificates.case import Case
+from epszero.certificates.mean import Betting, EmpiricalBernstein
+from epszero.certificates.piece import AffinePiece, piece_of
+from epszero.certificates.responses import Responses, responses_of
+from epszero.facts import Region, Unknown
+
+PILOT = 10  # a tenth of the samples
+FEWEST = 20  # samples, below which no pilot is taken
+TINY = 1e-12  # of the largest eigenvalue
+ROUNDING = 1e-9  # relative: sensitivities this small are none, and margins must exceed as much
+CHUNK = 2000  # intervals that are worked out at once
+INTERVALS = 64  # rows up to which intervals are by betting, which is shorter and takes longer
+
+
+@dataclass(frozen=True, eq=False)
+class Sharp:
+    """x* lies on the piece of x̂, with probability ≥ 1 − δ₁."""
+
+    piece: AffinePiece
+    features: FloatArray  # φ(ξ_i), all of them
+    region: Region  # where they can lie
+    x: FloatArray  # x̂
+    responses: Responses | None
+    certified: Any  # of each agent: whether its response stays on its face for all of U
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """m̂."""
+        return np.mean(self.features, axis=0)
+
+    def distance(self, delta: float) -> float:
+        """‖x̂ − x*‖, on an event of level δ."""
+        centre, radius = self._ball(self._root_of_T, delta)
+        return radius + length(centre - self._root_of_T @ self.mean) + length(self.piece.start)
+
+    def parts(self, delta: float, share: float) -> dict[str, float]:
+        """What the width of `distance` at level `share` is made of: variance, range, the split of δ; and the floor."""
+        R, s = self._root_of_T, len(self.features)
+        apart = (self.features - self.mean) @ R.T
+        variance = math.sqrt(2 * math.log(2 / delta) * float(np.mean(np.sum(apart**2, axis=1))) / s)
+        whole, split = self._ball(R, delta)[1], self._ball(R, share)[1]
+        far = float(self.region.through(R).farthest((R @ self.mean)[None])[0])
+        return {
+            "distance by variance": min(variance, whole),
+            "distance by range": max(whole - variance, 0.0),
+            "distance by the split of delta": split - whole,
+            "distance, floor": math.log(1 / delta) / s * far,
+        }
+
+    def savings(self, delta: float) -> FloatArray | None:
+        """What each agent could save alone, ∞ where its response may leave the face; None where nothing is known."""
+        if self.responses is None:
+            return None
+        grams = self.responses.grams
+        R = _factor(_above(grams))
+        if not len(R):
+            return np.where(self.certified, self.responses.fixed**2 / 2, np.inf)
+        centre, radius = self._ball(R, delta)
+        back = np.linalg.inv(R)
+        bent = np.einsum("di,ade,ej->aij", back, grams, back, optimize=True)
+        y = centre - R @ self.mean
+        moved = np.sqrt(np.maximum(np.einsum("i,aij,j->a", y, bent, y), 0.0))
+        spread = np.sqrt(np.maximum(np.linalg.eigvalsh((bent + np.swapaxes(bent, 1, 2)) / 2)[:, -1], 0.0))
+        whole = moved + radius * spread * (1 + ROUNDING) + self.responses.fixed
+        return np.where(self.certified, whole**2 / 2, np.inf)
+
+    def intervals(self, L: FloatArray, delta: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds on ℓᵀx* for the rows ℓ of L, all at once, on an event of level δ."""
+        at = L @ (self.x + self.piece.start)
+        return self._between(at, L @ self.piece.T, delta)
+
+    def prices(self, delta: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds on the multipliers of shared constraints, all at once."""
+        return self._between(self.piece.prices, -self.piece.price_slopes, delta)
+
+    def _between(self, at: FloatArray, rows: FloatArray, delta: float) -> tuple[FloatArray, FloatArray]:
+        """at + r m̂ − r m* for each row r."""
+        reach = np.abs(rows) @ (self._upper - self._lower)
+        moving = np.flatnonzero(reach > 0)
+        low, high = at.copy(), at.copy()
+        if not len(moving):
+            return low, high
+        some = rows[moving]
+        bound = Betting() if len(some) <= INTERVALS else EmpiricalBernstein()
+        least = np.minimum(some * self._lower, some * self._upper).sum(axis=1)
+        unit = Region.box(np.zeros(1), np.ones(1))
+        for start in range(0, len(some), CHUNK):
+            part = slice(start, start + CHUNK)
+            scaled = np.clip((self.features @ some[part].T - least[part]) / reach[moving[part]], 0.0, 1.0)
+            found = bound.around(scaled.T[:, :, None], unit, delta / len(some))
+            radius = np.reshape(found.radius, -1)
+            ends = [least[part] + reach[moving[part]] * (found.centre[:, 0] + sign * radius) for sign in (1, -1)]
+            now = some[part] @ self.mean
+            low[moving[part]] += now - ends[0]
+            high[moving[part]] += now - ends[1]
+        return low, high
+
+    @property
+    def _lower(self) -> FloatArray:
+        assert self.region.lower is not None
+        return self.region.lower
+
+    @property
+    def _upper(self) -> FloatArray:
+        assert self.region.upper is not None
+        return self.region.upper
+
+    @cached_property
+    def _root_of_T(self) -> FloatArray:
+        """R with ‖Rv‖ = ‖Tv‖."""
+        return np.asarray(np.linalg.qr(self.piece.T, mode="r"), dtype=np.float64)
+
+    def _ball(self, R: FloatArray, delta: float) -> tuple[FloatArray, float]:
+        """About E Rφ(ξ), all samples."""
+        found = EmpiricalBernstein().around(self.features @ R.T, self.region.through(R), delta)
+        return found.centre, float(found.radius)
+
+
+def certified(case: Case, features: FloatArray, region: Region, C: FloatArray, delta: float) -> Sharp | Unknown:
+    """E₁: the piece of x̂ over U, or why it is not certified."""
+    s = len(features)
+    if region.lower is None or region.upper is None:
+        return Unknown("the support of the features has no known corners")
+    if s < FEWEST:
+        return Unknown(f"{s} samples are too few to certify the piece that x lies on (at least {FEWEST})")
+    piece = piece_of(case, C)
+    if isinstance(piece, Unknown):
+        return piece
+    pilot, rest = features[: -(-s // PILOT)], features[-(-s // PILOT) :]
+    mean = np.mean(features, axis=0)
+    weights = piece.margins + piece.sensitivities @ (np.mean(pilot, axis=0) - mean)
+    if not (weights > 0).all():
+        return Unknown(f"the first {len(pilot)} samples alone lead to another piece than all of them")
+    U = _Aimed.at(piece.sensitivities, weights, rest, region.after(pilot), delta)
+    kept = U.keeps(piece.margins, piece.sensitivities, mean)
+    if not kept.all():
+        short = f"{int(np.sum(~kept))} of {len(kept)}"
+        return Unknown(f"{short} slacks and multipliers are too small to tell on which piece the truth lies")
+    responses = responses_of(case, piece, C)
+    if responses is None:
+        return Sharp(piece, features, region, flat_of(case.x), None, None)
+    firm = U.keeps(responses.margins, responses.sensitivities, mean)
+    faces = np.array([bool(firm[place].all()) for place in responses.places])
+    return Sharp(piece, features, region, flat_of(case.x), responses, faces)
+
+
+@dataclass(frozen=True, eq=False)
+class _Aimed:
+    """U = {m : ‖Rm − centre‖ ≤ radius}, R from the sensitivities and margins of a pilot."""
+
+    R: FloatArray
+    centre: FloatArray
+    radius: float
+
+    @staticmethod
+    def at(sensitivities: FloatArray, weights: FloatArray, rest: FloatArray, region: Region, delta: float) -> "_Aimed":
+        """From samples that the pilot did not see."""
+        moving = np.abs(sensitivities).max(axis=1, initial=0.0) > 0
+        W = sensitivities[moving] / weights[moving, None]
+        R = np.asarray(np.linalg.qr(W, mode="r"), dtype=np.float64)
+        ball = EmpiricalBernstein().around(rest @ R.T, region.through(R), delta)
+        return _Aimed(R, ball.centre, float(ball.radius))
+
+    def keeps(self, margins: FloatArray, sensitivities: FloatArray, mean: FloatArray) -> Any:
+        """Which of margins + sensitivities·(m − m̂) are positive for every m ∈ U."""
+        size = np.abs(sensitivities).max(axis=1, initial=0.0)
+        through: Any = (
+            np.linalg.lstsq(self.R.T, sensitivities.T, rcond=1e-13)[0].T if len(self.R) else np.zeros((len(size), 0))
+        )
+        missed = np.abs(through @ self.R - sensitivities).max(axis=1, initial=0.0) > ROUNDING * size
+        least = margins + through @ (self.centre - self.R @ mean) - self.radius * length(through, axis=1)
+        return (least > ROUNDING * np.abs(margins)) & ~missed
+
+
+def _above(grams: FloatArray) -> FloatArray:
+    """A matrix K with K − G positive semidefinite for every G."""
+    above = grams[0]
+    for gram in grams[1:]:
+        values, vectors = np.linalg.eigh((gram - above + (gram - above).T) / 2)
+        above = above + (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return above * (1 + ROUNDING)
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """R with RᵀR = K and a little more, so that it has an inverse; no rows where K is 0."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    most = float(values[-1]) if len(values) else 0.0
+    if not most > 0:
+        return np.zeros((0, len(K)))
+    return np.sqrt(np.maximum(values, 0.0) + TINY * most)[:, None] * vectors.T
