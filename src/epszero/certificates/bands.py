@@ -18,7 +18,7 @@ from epszero._double import double
 from epszero._points import flat_of, shaped_like
 from epszero._types import FloatArray, PyTree
 from epszero.certificates.sharp import Sharp
-from epszero.facts import Unknown
+from epszero.facts import Unknown, places_of
 from epszero.oracles import strategies
 from epszero.problems import AggregativeGame
 
@@ -64,11 +64,7 @@ def aggregate_band(certificate: "Certificate") -> Band:
     if not isinstance(problem, AggregativeGame):
         refuse("aggregate", "is that of a game of agents alike", "Use interval(of=…) with a matrix")
     one = jax.tree.map(lambda leaf: np.asarray(leaf)[0], x)
-    rows = [
-        np.reshape(leaf, (problem.agents, -1))
-        for leaf in jax.tree.leaves(shaped_like(x, np.arange(float(len(sharp.x)))))
-    ]
-    places = np.concatenate(rows, axis=1).astype(int)
+    places = np.stack(places_of(problem, x))  # (agents, entries of one)
     L = np.zeros((places.shape[1], len(sharp.x)))
     L[np.arange(places.shape[1])[None, :], places] = 1.0
     lower, upper = sharp.intervals(L, share)
@@ -102,7 +98,7 @@ def _known(certificate: "Certificate") -> tuple[Sharp, float, PyTree]:
         )
     if isinstance(sharp.known, Unknown):
         refuse("interval", f"the piece is not certified: {sharp.known.reason}", "Collect more samples")
-    share = sharp.share("intervals")
+    share = sharp.levels.intervals
     if not share > 0:
         refuse("interval", "nothing of delta was kept for intervals", 'Leave of= out, or pass of="intervals"')
     return sharp.known, share, strategies(certificate.solution.point)

@@ -87,7 +87,7 @@ class Certificate:
 
     @known_arguments
     def interval(self, of: Linear) -> Band:
-        """Bounds on a linear function of x*, all of its entries at once, with probability 1 − δ together with all lines.
+        """Bounds on a linear function of x*, all its entries at once, with probability 1 − δ together with all lines.
 
         `of`: the number of an entry of x (flat), a matrix with one column per entry of x, or a linear function of x.
         To be decided before the data are looked at; two calls do not hold together, but one with all rows does.

@@ -17,7 +17,7 @@ from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.mean_deviation import every_sample
 from epszero.certificates.piece import may_have_pieces
-from epszero.certificates.sharp import Sharp, certified
+from epszero.certificates.sharp import Levels, Sharp, certified
 from epszero.facts import Unknown, has_costs
 
 SHARES = {"residual": 0.45, "piece": 0.01, "distance": 0.32, "exploitability": 0.2, "intervals": 0.02}
@@ -34,9 +34,10 @@ class Sharpened:
     delta: float
     shares: dict[str, float]  # in δ, 0 where a line is not asked for
 
-    def share(self, line: str) -> float:
-        """The level of the event of a line."""
-        return self.shares.get("exploitability" if line == "cost gap" else line, 0.0)
+    @property
+    def levels(self) -> Levels:
+        """Of the events on the piece."""
+        return Levels(self.shares["distance"], self.shares["exploitability"], self.shares["intervals"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,10 +58,9 @@ def distance(case: Case, found: Finding) -> Consequence:
         return by_residuals
     if isinstance(sharp.known, Unknown):
         return replace(by_residuals, because=f"{by_residuals.because}; no certified piece: {sharp.known.reason}")
-    share = sharp.share("distance")
-    if not share > 0:
+    if not sharp.levels.distance > 0:
         return by_residuals
-    value = sharp.known.distance(share)
+    value = sharp.known.distance(sharp.levels)
     if by_residuals.value is not None and by_residuals.value <= value:
         return by_residuals
     leans_on = *derivative_leaning(case.facts.derivative), *constraints_leaning(case, case.facts.constraints)
@@ -158,8 +157,7 @@ def _savings(case: Case, found: Finding, known: Curvatures) -> tuple[Consequence
 
 
 def _on_face(case: Case, sharp: Sharpened, known: Sharp) -> FloatArray | None:
-    share = sharp.share("exploitability")
-    saved = known.savings(share) if share > 0 else None
+    saved = known.savings(sharp.levels) if sharp.levels.savings > 0 else None
     return None if saved is None else saved + case.inexactness
 
 

@@ -3,8 +3,8 @@
 Agent i's cost is quadratic in its own strategy with Hessian M_i, and at x̂ its gradient is −z_i + ê_i under the samples'
 law, −z_i + v under the truth, v = C_i(m − m̂) + ê_i. On the face of x̂_i, with the basis Z_i, its best response is
 x̂_i − S_iv, S_i = Z_i(Z_iᵀ(M_i + Q_i)Z_i)⁻¹Z_iᵀ, and its saving ½vᵀS_iv, as long as no multiplier that holds the face
-changes sign; they are affine in m. Where a slack does, the saving is less: constraints that x̂_i does not touch only take
-strategies away. A minimisation is a game of one agent.
+changes sign; they are affine in m. Where a slack does, the saving is less: constraints that x̂_i does not touch take
+strategies away, and add none. A minimisation is a game of one agent.
 Source: docs/theory.md, section 6, exploitability.
 """
 

@@ -5,7 +5,8 @@ is a fact about the law and not about the data, and so is every matrix that is m
 E₂ (distance): a bound on the mean of the vectors Tφ(ξ_i), all samples: ‖x̂ − x*‖ ≤ radius + ‖centre − Tm̂‖ + ‖x(m̂) − x̂‖.
 E₃ (savings): with S_i = Z_i(Z_iᵀM_iZ_i)⁻¹Z_iᵀ on the face of agent i, its saving is ½vᵀS_iv, v = C_i(m − m̂) + ê_i, as
 long as m stays where its best response stays on that face, which U is asked about too. One event serves all agents: a
-bound on K^½φ(ξ_i) for a K that is at least C_iᵀS_iC_i for every i.
+bound on K^½φ(ξ_i) for a K that is at least C_iᵀS_iC_i for every i. Where K and TᵀT are nearly multiples of each other,
+which the piece says, one event of both levels together serves E₂ and E₃.
 E₄ (intervals): a scalar bound for each row of a matrix L: ℓᵀx* = ℓᵀ(x(m̂) + Tm̂) − E ℓᵀTφ(ξ).
 Each holds with probability ≥ 1 − its share, and all together with 1 − δ.
 U is aimed by a pilot, the first tenth of the samples: with the pilot's mean on the same piece, W has the rows of the
@@ -18,7 +19,7 @@ Source: docs/theory.md, section 6.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,10 +33,19 @@ from epszero.facts import Region, Unknown
 
 PILOT = 10  # a tenth of the samples
 FEWEST = 20  # samples, below which no pilot is taken
+WASTE = 1.3  # how much larger, in trace, a map may be that serves distance and savings at once
 TINY = 1e-12  # of the largest eigenvalue
 ROUNDING = 1e-9  # relative: sensitivities this small are none, and margins must exceed as much
 CHUNK = 2000  # intervals that are worked out at once
 INTERVALS = 64  # rows up to which intervals are by betting, which is shorter and takes longer
+
+
+class Levels(NamedTuple):
+    """Of the events of each line: the probability that it fails; 0 where it is not asked for."""
+
+    distance: float
+    savings: float
+    intervals: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,41 +64,75 @@ class Sharp:
         """m̂."""
         return np.mean(self.features, axis=0)
 
-    def distance(self, delta: float) -> float:
-        """‖x̂ − x*‖, on an event of level δ."""
-        centre, radius = self._ball(self._root_of_T, delta)
-        return radius + length(centre - self._root_of_T @ self.mean) + length(self.piece.start)
+    def distance(self, levels: Levels) -> float:
+        """‖x̂ − x*‖, on an event of its level."""
+        R, delta = self._event(levels, self._root_of_T, levels.distance)
+        centre, radius = self._ball(R, delta)
+        T = self._root_of_T
+        return self._reach(T, R, centre, radius) + length(self.piece.start)
 
-    def parts(self, delta: float, share: float) -> dict[str, float]:
-        """What the width of `distance` at level `share` is made of: variance, range, the split of δ; and the floor."""
-        R, s = self._root_of_T, len(self.features)
-        apart = (self.features - self.mean) @ R.T
+    def parts(self, levels: Levels, delta: float) -> dict[str, float]:
+        """What the width of `distance` is made of: variance, range, the split of δ; and the floor."""
+        T, s = self._root_of_T, len(self.features)
+        apart = (self.features - self.mean) @ T.T
         variance = math.sqrt(2 * math.log(2 / delta) * float(np.mean(np.sum(apart**2, axis=1))) / s)
-        whole, split = self._ball(R, delta)[1], self._ball(R, share)[1]
-        far = float(self.region.through(R).farthest((R @ self.mean)[None])[0])
+        whole = self._ball(T, delta)[1]
+        far = float(self.region.through(T).farthest((T @ self.mean)[None])[0])
         return {
             "distance by variance": min(variance, whole),
             "distance by range": max(whole - variance, 0.0),
-            "distance by the split of delta": split - whole,
+            "distance by the split of delta": max(self.distance(levels) - whole, 0.0),
             "distance, floor": math.log(1 / delta) / s * far,
         }
 
-    def savings(self, delta: float) -> FloatArray | None:
+    def savings(self, levels: Levels) -> FloatArray | None:
         """What each agent could save alone, ∞ where its response may leave the face; None where nothing is known."""
         if self.responses is None:
             return None
-        grams = self.responses.grams
-        R = _factor(_above(grams))
+        grams, fixed = self.responses.grams, self.responses.fixed
+        R, delta = self._event(levels, self._root_of_grams, levels.savings)
         if not len(R):
-            return np.where(self.certified, self.responses.fixed**2 / 2, np.inf)
+            return np.where(self.certified, fixed**2 / 2, np.inf)
         centre, radius = self._ball(R, delta)
         back = np.linalg.inv(R)
         bent = np.einsum("di,ade,ej->aij", back, grams, back, optimize=True)
         y = centre - R @ self.mean
         moved = np.sqrt(np.maximum(np.einsum("i,aij,j->a", y, bent, y), 0.0))
         spread = np.sqrt(np.maximum(np.linalg.eigvalsh((bent + np.swapaxes(bent, 1, 2)) / 2)[:, -1], 0.0))
-        whole = moved + radius * spread * (1 + ROUNDING) + self.responses.fixed
+        whole = moved + radius * spread * (1 + ROUNDING) + fixed
         return np.where(self.certified, whole**2 / 2, np.inf)
+
+    def _event(self, levels: Levels, alone: FloatArray, delta: float) -> tuple[FloatArray, float]:
+        """The map whose mean is bounded, and the level: one event for distance and savings where that costs little."""
+        joint = self._joint if levels.distance > 0 and levels.savings > 0 else None
+        return (alone, delta) if joint is None else (joint, levels.distance + levels.savings)
+
+    def _reach(self, T: FloatArray, R: FloatArray, centre: FloatArray, radius: float) -> float:
+        """sup ‖T(m − m̂)‖ over ‖Rm − centre‖ ≤ radius."""
+        if R is T:
+            return radius + length(centre - T @ self.mean)
+        bent = T @ np.linalg.inv(R)
+        return float(np.linalg.norm(bent, 2)) * (1 + ROUNDING) * radius + length(bent @ (centre - R @ self.mean))
+
+    @cached_property
+    def _joint(self) -> FloatArray | None:
+        """R with RᵀR above TᵀT and above every agent's matrix, each in units of its own; None where that is wasteful.
+
+        It depends on the piece alone, as the events do.
+        """
+        if self.responses is None or not len(self._root_of_grams):
+            return None
+        pair = [root / max(float(np.linalg.norm(root, 2)), 1e-300) for root in (self._root_of_T, self._root_of_grams)]
+        squares = [root.T @ root for root in pair]
+        both = _above(np.stack(squares))
+        wasteful = float(np.trace(both)) > WASTE * min(float(np.trace(square)) for square in squares)
+        return None if wasteful else _factor(both)
+
+    @cached_property
+    def _root_of_grams(self) -> FloatArray:
+        """R with RᵀR above every agent's C_iᵀS_iC_i."""
+        assert self.responses is not None
+        return _factor(_above(self.responses.grams))
 
     def intervals(self, L: FloatArray, delta: float) -> tuple[FloatArray, FloatArray]:
         """Bounds on ℓᵀx* for the rows ℓ of L, all at once, on an event of level δ."""
@@ -152,6 +196,13 @@ def certified(case: Case, features: FloatArray, region: Region, C: FloatArray, d
     piece = piece_of(case, C)
     if isinstance(piece, Unknown):
         return piece
+    return _on(case, piece, features, region, C, delta)
+
+
+def _on(
+    case: Case, piece: AffinePiece, features: FloatArray, region: Region, C: FloatArray, delta: float
+) -> Sharp | Unknown:
+    s = len(features)
     pilot, rest = features[: -(-s // PILOT)], features[-(-s // PILOT) :]
     mean = np.mean(features, axis=0)
     weights = piece.margins + piece.sensitivities @ (np.mean(pilot, axis=0) - mean)
