@@ -4,6 +4,9 @@ import os
 import subprocess
 import sys
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 PROGRAM = """
@@ -73,3 +76,16 @@ def test_a_users_program_is_left_alone(x64, dtype):
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == dtype
+
+
+@pytest.mark.parametrize(("s", "n"), [(100, 120), (100, 150), (20, 200), (10, 400)])
+def test_jax_computes_sums_of_products_over_samples_rightly(s, n):
+    """jaxlib 0.10.2 did not, by a hundred, for n = 150 and 200: Jacobians of averages were wrong, and so was all else."""
+    rows = np.random.default_rng(0).normal(size=(s, n))
+
+    def mean_gradient(x):
+        return jnp.sum(jax.vmap(lambda xi: jax.grad(lambda u: 0.5 * (xi @ u) ** 2)(x))(rows), axis=0)
+
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(jax.jacfwd(mean_gradient))(jnp.zeros(n)))
+    np.testing.assert_allclose(found, rows.T @ rows, atol=1e-9)

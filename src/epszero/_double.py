@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import jax.core
+import jaxlib
 import numpy as np
 
 
@@ -27,6 +28,7 @@ class Leaf(Enum):
 
 
 ARRAY = Leaf.ARRAY
+WRONG = ("0.10.2",)  # versions of jaxlib; tests/test_precision.py has the program that they compute wrongly
 
 
 @contextlib.contextmanager
@@ -95,12 +97,17 @@ def apart() -> None:
     except (ImportError, AttributeError) as missing:
         raise ImportError(
             f"JAX {jax.__version__} mixes up the precisions of NumPy arrays, in a way that epszero cannot mend: "
-            "install jax 0.10.2"
+            "install jax 0.10.1"
         ) from missing
     whole: Callable[[Any], Any] = memory(lambda array: constant(np.asarray(array)))
     rounded: Callable[[Any], Any] = memory(lambda array: constant(np.asarray(array, precision(array.dtype))))
     handlers[np.ndarray] = lambda array: (whole if precision(array.dtype) == array.dtype else rounded)(array)
 
 
+if jaxlib.__version__ in WRONG:
+    raise ImportError(
+        f"jaxlib {jaxlib.__version__} computes wrong numbers on CPUs, silently: sums of products over samples come out "
+        'wrong where it fuses them. Install another version: pip install "jax==0.10.1" "jaxlib==0.10.1".'
+    )
 if mixes():
     apart()
