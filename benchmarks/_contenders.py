@@ -112,7 +112,7 @@ def _daqp(posed: Posed) -> Call | None:
 def _nashopt(posed: Posed) -> Call | None:
     """`GNEP_LQ` by Lemke's method where all is affine, else `GNEP`, which solves the KKT system."""
     form, costs = posed.form(Affine), posed.form(Costs)
-    if form is not None and len(form.q) <= LARGEST:
+    if form is not None and len(form.q) <= LARGEST and _numpy(posed) is None:
         return _nashopt_affine(form)
     return None if costs is None else _nashopt_costs(costs)
 
@@ -129,13 +129,16 @@ def _nashopt_affine(form: Affine) -> Call:
         c.append(np.where(np.arange(n) == i, form.q, 0.0))
     equal = region.low == region.high
     above, below = np.isfinite(region.high) & ~equal, np.isfinite(region.low) & ~equal
-    A = np.vstack([region.G[above], -region.G[below]])
-    b = np.concatenate([region.high[above], -region.low[below]])
-    more = {"Aeq": region.G[equal], "beq": region.low[equal]} if equal.any() else {}
+    G, high, low = region.G, region.high, region.low
+    bounds = {"lb": region.lower, "ub": region.upper}
+    if not len(G):  # bounds as rows: without any it does not take the game for a variational one
+        G, high, low, bounds = np.eye(n), region.upper, region.lower, {}
+        equal, above, below = np.zeros(n, bool), np.isfinite(high), np.isfinite(low)
+    more = {"Aeq": G[equal], "beq": low[equal]} if equal.any() else {}
+    A, b = np.vstack([G[above], -G[below]]), np.concatenate([high[above], -low[below]])
     rows = {"A": A, "b": b} if len(A) else {}
     with redirect_stdout(StringIO()):
-        game = GNEP_LQ([1] * n, Q, c, lb=region.lower, ub=region.upper, variational=True, solver="lemke_dual",
-                       **rows, **more)  # fmt: skip
+        game = GNEP_LQ([1] * n, Q, c, variational=True, solver="lemke_dual", **rows, **more, **bounds)
 
     def call() -> Array:
         with redirect_stdout(StringIO()):
@@ -194,9 +197,9 @@ def _monviso(posed: Posed) -> Call | None:
         return None
     kind = importlib.import_module("monviso").VI
     region, step = form.region, 0.9 / np.linalg.norm(form.M, 2)
-    rows = [lambda y, G=G, low=low, high=high: _between(G @ y, low, high) for G, low, high in (
-        (np.eye(region.size), region.lower, region.upper), (region.G, region.low, region.high)) if len(G)]  # fmt: skip
-    problem = kind(region.size, lambda x: form.M @ x + form.q, S=[one for several in rows for one in [several]])
+    sides = ((np.eye(region.size), region.lower, region.upper), (region.G, region.low, region.high))
+    rows = [lambda y, side=side: _between(side[0] @ y, *side[1:]) for side in sides if np.isfinite(side[1:]).any()]
+    problem = kind(region.size, lambda x: form.M @ x + form.q, S=rows)
 
     def call() -> Array:
         for x in problem.eg(np.zeros(region.size), step):
@@ -210,7 +213,8 @@ def _monviso(posed: Posed) -> Call | None:
 def _between(rows: Any, low: Array, high: Array) -> Any:
     import cvxpy as cp  # noqa: PLC0415
 
-    return cp.constraints.NonNeg(cp.hstack([(rows - low)[np.isfinite(low)], (high - rows)[np.isfinite(high)]]))
+    below, above = np.isfinite(low), np.isfinite(high)
+    return cp.hstack([rows[below] - low[below], high[above] - rows[above]]) >= 0
 
 
 def _installed(module: str) -> bool:

@@ -7,8 +7,11 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 COMPILING = 120.0  # seconds that the first short call may take, and
 GRACE = 10.0  # beyond the time given until the process is killed
+HUGE = 1e9  # times the scale: no point, and no projection of it can be computed
 REPEATS, ENOUGH = 5, 0.5  # calls of which the fastest counts, unless they take longer than this together
 
 
@@ -91,7 +94,8 @@ def _measured(pipe: Any, problem: str, contender: str, posed: Any, call: Any, bu
     from benchmarks._contenders import TOLERANCE  # noqa: PLC0415
 
     def judged(x: Any) -> float:
-        return posed.residual(x) / (TOLERANCE * posed.scale)
+        fit = np.isfinite(x).all() and np.abs(x).max() < HUGE * posed.scale
+        return posed.residual(x) / (TOLERANCE * posed.scale) if fit else float("inf")
 
     pipe.send(("next", 2 * budget))
     try:

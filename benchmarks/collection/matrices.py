@@ -31,14 +31,14 @@ def on_simplex(v: Array, total: float = 1.0) -> Array:
     """The projection on {x ≥ 0, Σx = total}, by sorting: Held, Wolfe & Crowder, Math. Prog. 6 (1974)."""
     falling = np.sort(v)[::-1]
     levels = (np.cumsum(falling) - total) / np.arange(1, len(v) + 1)
-    return np.maximum(v - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
+    return np.maximum(v - levels[np.flatnonzero(falling >= levels)[-1]], 0.0)
 
 
 def _cyclic(n: int, weights: Array | None = None) -> Array:
     """Each of n actions beats the (n − 1)/2 that follow it."""
     behind = (np.arange(n)[None] - np.arange(n)[:, None]) % n
     sign = np.where(behind == 0, 0.0, np.where(behind <= n // 2, 1.0, -1.0))
-    return sign if weights is None else sign * np.sqrt(np.outer(weights, weights))
+    return sign if weights is None else np.asarray(sign * np.sqrt(np.outer(weights, weights)), dtype=np.float64)
 
 
 def _pure(n: int, rng: np.random.Generator) -> Array:
