@@ -29,7 +29,7 @@ NAMED = (
 )
 OURS = ("default", *(name for name in NAMED if name in ez.__all__))
 Call = Callable[[], Array]
-Answer = tuple[Array, str]  # a flat point, and how the run says that it ended
+Answer = tuple[Array, str, bool]  # a flat point, how the run says that it ended, and whether it calls it a solution
 Contender = Callable[[Posed], Callable[[], Answer] | None]
 LARGEST = 60  # entries up to which NashOpt gets one player for each: it keeps a matrix per player
 
@@ -45,13 +45,14 @@ def asked(posed: Posed) -> float:
 
 
 def ours(posed: Posed, name: str, iterations: int | None = None) -> Answer:
-    """Solved by us; where a run fails, the point that it reached, as the judge may think otherwise."""
+    """Solved by us; where a run fails, the point that it reached, which is then no solution whatever the judge says."""
     method = None if name == "default" else getattr(ez, name)()
+    claimed = True
     try:
         found = ez.solve(posed.problem, posed.samples, method, tol=asked(posed), iterations=iterations)
     except ez.SolveError as error:
-        found = error.solution
-    return flat(found.x), f"{found.status.value} after {found.iterations}"
+        found, claimed = error.solution, False
+    return flat(found.x), f"{found.status.value} after {found.iterations}", claimed
 
 
 def _ours(name: str) -> Contender:
@@ -226,7 +227,7 @@ def _quiet(make: Callable[[Posed], Call | None]) -> Contender:
 
     def made(posed: Posed) -> Callable[[], Answer] | None:
         call = make(posed)
-        return None if call is None else lambda: (call(), "")
+        return None if call is None else lambda: (call(), "", True)
 
     return made
 

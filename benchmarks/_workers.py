@@ -21,7 +21,7 @@ class Outcome:
 
     problem: str
     contender: str
-    status: str  # solved, or: time, inexact, refused, failed
+    status: str  # solved, or: time, inexact, unclaimed (right, but the run says that it failed), refused, failed
     seconds: float  # of a call after the first; infinite where it is not solved
     residual: float  # over the tolerance
     first: float  # seconds of the first call
@@ -99,18 +99,19 @@ def _measured(pipe: Any, problem: str, contender: str, posed: Any, call: Any, bu
 
     pipe.send(("next", 2 * budget))
     try:
-        (x, note), first = _timed(call, 2 * budget)
+        (x, note, claimed), first = _timed(call, 2 * budget)
     except KeyboardInterrupt:
         return Outcome(problem, contender, "time", float("inf"), float("inf"), 2 * budget)
     pipe.send(("next", COMPILING))
     residual, late = judged(x), first >= 2 * budget
-    if not residual <= 1.0 or late:
-        return Outcome(problem, contender, "time" if late else "inexact", float("inf"), residual, first, note)
+    if not residual <= 1.0 or late or not claimed:
+        ended = "time" if late else "unclaimed" if residual <= 1.0 else "inexact"
+        return Outcome(problem, contender, ended, float("inf"), residual, first, note)
     fastest, spent = float("inf"), 0.0
     for _ in range(REPEATS):
         pipe.send(("next", budget))
         try:
-            (x, note), seconds = _timed(call, budget)
+            (x, note, claimed), seconds = _timed(call, budget)
         except KeyboardInterrupt:
             seconds = budget
         if seconds >= budget:
@@ -119,7 +120,7 @@ def _measured(pipe: Any, problem: str, contender: str, posed: Any, call: Any, bu
         if spent > ENOUGH:
             break
     residual = judged(x)
-    solved = residual <= 1.0
+    solved = residual <= 1.0 and claimed
     return Outcome(problem, contender, "solved" if solved else "inexact", fastest if solved else float("inf"), residual,
                    first, note)  # fmt: skip
 

@@ -28,7 +28,7 @@ def _newsvendor(s: int, products: int) -> Posed:
     """
     rng = np.random.default_rng(0)
     demand = rng.gamma(4.0, 2.0, (s, products))
-    c, p = np.linspace(1.0, 2.0, products), np.linspace(2.9, 7.9, products)
+    c, p = np.linspace(1.0, 2.0, products), np.linspace(3.1, 8.2, products)
     R = np.tile(np.eye(products), (s, 1))
     zero, up = np.zeros((products, products)), np.tile(p, s) / s
     pieces = Pieces(zero, c - p, R, demand.ravel(), up, np.zeros_like(up), Region.box(0.0, 100.0, products))

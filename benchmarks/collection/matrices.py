@@ -38,7 +38,7 @@ def _cyclic(n: int, weights: Array | None = None) -> Array:
     """Each of n actions beats the (n − 1)/2 that follow it."""
     behind = (np.arange(n)[None] - np.arange(n)[:, None]) % n
     sign = np.where(behind == 0, 0.0, np.where(behind <= n // 2, 1.0, -1.0))
-    return sign if weights is None else np.asarray(sign * np.sqrt(np.outer(weights, weights)), dtype=np.float64)
+    return sign if weights is None else sign * np.sqrt(np.outer(weights, weights))
 
 
 def _pure(n: int, rng: np.random.Generator) -> Array:
@@ -53,7 +53,7 @@ def _pure(n: int, rng: np.random.Generator) -> Array:
 
 def _repeated(n: int, rng: np.random.Generator) -> Array:
     """Each row and column twice: equilibria are not unique."""
-    return np.kron(rng.uniform(size=(n // 2, n // 2)), np.ones((2, 2)))
+    return rng.uniform(size=(n // 2, n // 2)).repeat(2, axis=0).repeat(2, axis=1)
 
 
 def _case(name: str, make: Callable[[np.random.Generator], Array], planted: Array | None = None) -> Case:
