@@ -20,7 +20,7 @@ from benchmarks._contenders import CONTENDERS, OURS, PEERS
 from benchmarks._measure import Row, shown
 from benchmarks._workers import Outcome, Worker
 from benchmarks.collection import CASES
-from epszero.report import COLOURS, GREY, drawn, figure, tidy
+from epszero.report import COLOURS, GREY, beside, drawn, figure, tidy
 
 Results = dict[str, dict[str, Outcome]]  # problem → contender → outcome
 
@@ -110,8 +110,8 @@ def _against(found: dict[str, Outcome], names: Iterable[str]) -> str:
 
 
 def picture(results: Results, file: Path) -> None:
-    """Left: our methods. Right: the default and the peers, over the problems that some peer takes."""
-    sheet = figure(11.0, 4.2)
+    """Left: our methods. Right: the default and the peers, over the problems that some peer takes; how many it takes."""
+    sheet = figure(14.0, 4.2)
     sides = (
         ("our methods", OURS, list(results)),
         (
@@ -136,7 +136,7 @@ def picture(results: Results, file: Path) -> None:
             )
         ax.set(xscale="log", xlim=(1, 1e4), ylim=(0, 1.01), xlabel="τ, times the fastest",
                ylabel="share of problems solved", title=f"{title}, {len(problems)} problems")  # fmt: skip
-        ax.legend(fontsize=8, frameon=False, loc="upper left", title="in brackets: problems it takes", title_fontsize=8)
+        beside(ax)
         tidy(ax)
     file.write_bytes(drawn(sheet, "png"))
 
@@ -180,7 +180,7 @@ def main() -> None:
     (given.out / "table.md").write_text(table(results))
     picture(results, given.out / "profile.png")
     print("\n".join(summary(results)))
-    print(f"{given.out}/results.csv, table.md and profile.png")
+    print(f"{given.out}: table.md and profile.png" + ("" if given.read else ", from results.csv"))
 
 
 if __name__ == "__main__":
