@@ -110,7 +110,7 @@ def _against(found: dict[str, Outcome], names: Iterable[str]) -> str:
 
 
 def picture(results: Results, file: Path) -> None:
-    """Left: our methods. Right: the default and the peers, over the problems that some peer takes; how many it takes."""
+    """Left: our methods. Right: the default and the peers, over the problems that some peer takes."""
     sheet = figure(14.0, 4.2)
     sides = (
         ("our methods", OURS, list(results)),
