@@ -5,11 +5,11 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import audit, certificates, charging, games, memory, million, overhead
+from benchmarks import audit, certificates, charging, games, memory, million, overhead, profile
 
 SUITES = {
     "charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows,
-    "certificates": certificates.rows, "audit": audit.rows, "overhead": overhead.rows,
+    "certificates": certificates.rows, "audit": audit.rows, "overhead": overhead.rows, "hard": profile.rows,
 }  # fmt: skip
 
 
