@@ -14,6 +14,7 @@ import numpy as np
 
 from epszero._lazy import sp
 from epszero._types import FloatArray
+from epszero.sets._cones import blocks
 
 
 def cone(kind: str, size: int) -> Any:
@@ -51,6 +52,10 @@ class ConicForm:
         """b − A x ∈ {(t, u) : ‖u‖ ≤ t}, t first."""
         rows: Any = sp.csr_matrix(A)
         return ConicForm(rows, np.asarray(b), (cone("SecondOrder", rows.shape[0]),), rows.shape[1])
+
+    def kinds(self) -> list[tuple[str, Any, slice]]:
+        """The name ("Zero", "Nonnegative" ...), the object and the rows of each cone."""
+        return list(blocks(self.cones))
 
     @staticmethod
     def both(forms: "Sequence[ConicForm]") -> "ConicForm":

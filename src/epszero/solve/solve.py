@@ -11,6 +11,7 @@ from epszero.problems import ConvexityWarning, Problem
 from epszero.samples import Samples
 from epszero.solve.attempt import solutions_of, trial_of
 from epszero.solve.choice import refuse_doubt
+from epszero.solve.kinks import answered
 from epszero.solve.progress import Report as Progress
 from epszero.solve.progress import checked_progress
 from epszero.solve.request import Request
@@ -58,10 +59,12 @@ def solve(  # noqa: PLR0913  (each is one thing to ask)
         setting = setting_of(problem, data, kept, x0)
         for bent in setting.examination.bent:
             warnings.warn(str(bent), ConvexityWarning, stacklevel=3)
-        trial = trial_of(request, setting)
-        if throw:
-            refuse_doubt(trial.choice)
-        (solution,) = solutions_of(request, [trial], progress)
+        solution = answered(request, setting)
+        if solution is None:
+            trial = trial_of(request, setting)
+            if throw:
+                refuse_doubt(trial.choice)
+            (solution,) = solutions_of(request, [trial], progress)
         if solution.status is Status.NOT_FINITE:
             problem.refuse_undefined(values_of(data), setting.point)
     short = solution.status is Status.ITERATIONS_USED_UP and request.wants_tol

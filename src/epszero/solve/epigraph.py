@@ -1,0 +1,159 @@
+"""The programme of f̂ + g + a set, from the pieces of f̂ and g and the set's conic form (solve/programme.py).
+
+A kink of two branches that no other kink looks at is ω·max(a, b) = ω·a + max over y ∈ [0, ω] of y·(b − a): one row. Any
+other kink gets a column τ and a row for each branch, a − τ ≤ 0. A row of a set is an inequality or an equality; rows in
+other cones are handed on as they are. Columns: x, the τ of all pieces, the set's auxiliary columns.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epszero._lazy import sp
+from epszero._types import FloatArray
+from epszero.sets.conic import ConicForm
+from epszero.solve.pieces import Pieces
+from epszero.solve.programme import Programme
+
+
+@dataclass(frozen=True)
+class Epigraph:
+    """A programme, and where its rows come from. The smooth parts are added by `with_model`."""
+
+    programme: Programme
+    pieces: tuple["_Rows", ...]
+    of_set: FloatArray  # the rows of the set on x, dense where few; their multipliers are the last of y
+    n: int
+
+    def with_model(self, slope: FloatArray, hessian: FloatArray | None) -> Programme:
+        """The smooth parts as ⟨slope, x⟩ + ½⟨x, hessian x⟩."""
+        q = self.programme.q.copy()
+        q[: self.n] += slope
+        given = self.programme
+        return Programme(q, given.M, given.r, given.lower, given.upper, hessian, given.cones)
+
+    def shares(self, y: FloatArray) -> list[FloatArray]:
+        """How much each branch weighs, for all pieces in their order."""
+        ends = np.cumsum([len(rows.r) for rows in self.pieces])
+        return [
+            rows.shares(part) for rows, part in zip(self.pieces, np.split(y[: ends[-1]], ends[:-1]), strict=True)
+        ]
+
+    def normal(self, y: FloatArray) -> FloatArray:
+        """The element of the set's normal cone that its multipliers make."""
+        return self.of_set.T @ y[len(y) - self.of_set.shape[0] :]
+
+
+def epigraph(pieces: Sequence[Pieces], form: ConicForm) -> Epigraph:
+    """Of a sum of pieces over a set."""
+    n = form.n
+    parts = tuple(_Rows.of(one, n) for one in pieces)
+    widths = [part.M.shape[1] - n for part in parts]
+    columns, first = n + sum(widths) + form.A.shape[1] - n, n
+    blocks: list[Any] = []
+    for part, width in zip(parts, widths, strict=True):
+        blocks.append(_placed(part.M, n, first, columns))
+        first += width
+    straight, other = _divided(form)
+    whole = _placed(form.A, n, first, columns)
+    blocks.append(whole[straight])
+    free = np.concatenate([np.zeros(0, bool), *(np.full(rows.stop - rows.start, kind == "Zero")
+                            for kind, _, rows in form.kinds() if kind in ("Zero", "Nonnegative"))])  # fmt: skip
+    cost = np.zeros(columns)
+    at = n
+    for part, width in zip(parts, widths, strict=True):
+        cost[:n] += part.q[:n]
+        cost[at : at + width] = part.q[n:]
+        at += width
+    programme = Programme(
+        cost,
+        sp.csr_matrix(sp.vstack(blocks)),
+        np.concatenate([*(part.r for part in parts), form.b[straight]]),
+        np.concatenate([*(np.zeros(len(part.r)) for part in parts), np.where(free, -np.inf, 0.0)]),
+        np.concatenate([*(part.upper for part in parts), np.full(len(straight), np.inf)]),
+        None,
+        None if not len(other) else ConicForm(whole[other], form.b[other], _cones(form), n),
+    )
+    return Epigraph(programme, parts, form.A[straight][:, :n], n)
+
+
+def _divided(form: ConicForm) -> tuple[Any, Any]:
+    """Rows that are inequalities or equalities, and the others."""
+    straight = np.zeros(len(form.b), bool)
+    for kind, _, rows in form.kinds():
+        straight[rows] = kind in ("Zero", "Nonnegative")
+    return np.flatnonzero(straight), np.flatnonzero(~straight)
+
+
+def _cones(form: ConicForm) -> tuple[Any, ...]:
+    return tuple(cone for kind, cone, _ in form.kinds() if kind not in ("Zero", "Nonnegative"))
+
+
+def _placed(M: Any, n: int, first: int, columns: int) -> Any:
+    """Rows over x and columns of their own, as rows over all columns."""
+    entries = sp.coo_matrix(M)
+    column = np.where(entries.col < n, entries.col, entries.col - n + first)
+    return sp.csr_matrix((entries.data, (entries.row, column)), shape=(M.shape[0], columns))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of one `Pieces` over x and its own τ."""
+
+    M: Any
+    r: FloatArray
+    upper: FloatArray
+    q: FloatArray
+    plain: Any  # kinks of two branches that no other looks at
+    rest: Any  # rows of the other kinks
+    given: Pieces
+
+    @staticmethod
+    def of(pieces: Pieces, n: int) -> "_Rows":
+        s, m = pieces.omega.shape
+        counts = np.bincount(pieces.owner, minlength=m)
+        looked_at = np.zeros(m, bool) if pieces.C is None else pieces.C.any(axis=(0, 1))
+        plain, other = (np.flatnonzero(kind) for kind in ((counts == 2) & ~looked_at, (counts != 2) | looked_at))
+        first = pieces.starts[plain]
+        rest = np.flatnonzero(np.isin(pieces.owner, other))
+        C = np.zeros((s, len(pieces.owner), 0)) if pieces.C is None else pieces.C[:, :, other]
+        own = np.zeros((s, len(rest), len(other)))
+        own[:, np.arange(len(rest)), np.searchsorted(other, pieces.owner[rest])] = -1.0
+        own += C[:, rest] if pieces.C is not None else 0.0
+        weight = pieces.omega[:, plain]
+        base = np.einsum("sp,spn->n", weight, pieces.B[:, first])
+        tau = pieces.omega[:, other] + (np.einsum("sp,spm->sm", weight, C[:, first]) if pieces.C is not None else 0.0)
+        wide = len(other) if pieces.C is not None else 0
+        one = _joined(pieces.B[:, first + 1] - pieces.B[:, first], C[:, first + 1] - C[:, first], n, s * len(other))
+        two = _joined(pieces.B[:, rest], own, n, s * len(other))
+        del wide
+        return _Rows(
+            sp.csr_matrix(sp.vstack([one, two])),
+            np.concatenate([(pieces.d[:, first] - pieces.d[:, first + 1]).ravel(), -pieces.d[:, rest].ravel()]),
+            np.concatenate([weight.ravel(), np.full(s * len(rest), np.inf)]),
+            np.concatenate([base, tau.ravel()]),
+            plain,
+            rest,
+            pieces,
+        )
+
+    def shares(self, y: FloatArray) -> FloatArray:
+        """y of all branches."""
+        pieces, s = self.given, len(self.given.omega)
+        found, count = np.zeros(pieces.d.shape), s * len(self.plain)
+        above, first = y[:count].reshape(s, -1), pieces.starts[self.plain]
+        found[:, first + 1] = above
+        found[:, first] = pieces.omega[:, self.plain] - above
+        found[:, self.rest] = y[count:].reshape(s, -1)
+        return found
+
+
+def _joined(on_x: FloatArray, on_tau: FloatArray, n: int, taus: int) -> Any:
+    """Rows of all samples: the same x for all, every sample with τ of its own."""
+    s, rows, width = on_tau.shape[0], on_x.shape[1], on_tau.shape[2]
+    left = sp.csr_matrix(on_x.reshape(s * rows, n))
+    i, a, b = np.nonzero(on_tau) if width else (np.zeros(0, int),) * 3
+    right = sp.csr_matrix((on_tau[i, a, b], (i * rows + a, i * width + b)), shape=(s * rows, taus))
+    return sp.hstack([left, right], format="csr")
