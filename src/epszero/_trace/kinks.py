@@ -1,10 +1,10 @@
-"""Where a traced function f(x, ξ) has kinks, and the function around them: f(x, ξ) = F(x, t, ξ), t_k = max_b a_kb(x, t, ξ).
+"""Where a traced f(x, ξ) has kinks, and the function around them: f(x, ξ) = F(x, t, ξ), t_k = max_b a_kb(x, t, ξ).
 
 Every kink (max, min, abs, relu, clip, a maximum over an axis, `where` on a comparison) becomes a variable t_k of its
-own. By degrees it is proved that F is affine in t, F = g(x, ξ) + ⟨w(ξ), t⟩, and that all branches a_kb are affine in x and
-in the kinks before them. Signs are numbers: for given ξ the weights w and the slopes between kinks say whether f is
-convex (solve/pieces.py). `where(u > 0, p, q)` is a maximum or a minimum only if p − q = c·u, which is a matter of numbers,
-too: the margin u is handed on.
+own. By degrees it is proved that F is affine in t, F = g(x, ξ) + ⟨w(ξ), t⟩, and that all branches a_kb are affine in x
+and in the kinks before them. Signs are numbers: for given ξ the weights w and the slopes between kinks say whether f
+is convex (solve/tables.py). `where(u > 0, p, q)` is a maximum or a minimum only if p − q = c·u, which is a matter of
+numbers, too: the margin u is handed on.
 What is not of this form is named, with the line where it is written. Everything that a user's own derivative says is
 passed by: programs are followed to the operations that make the values. Cost: one trace.
 """
@@ -23,8 +23,8 @@ from epszero._trace.programs import CUSTOM, applied, call_of, equations_in, inne
 from epszero._types import Array, PyTree
 
 SMOOTH = LINEAR | INDEXED | frozenset({
-    "mul", "dot_general", "conv_general_dilated", "div", "integer_pow", "square", "exp", "exp2", "expm1", "log", "log1p",
-    "tanh", "logistic", "sin", "cos", "sinh", "cosh", "atan", "erf", "convert_element_type",
+    "mul", "dot_general", "conv_general_dilated", "div", "integer_pow", "square", "exp", "exp2", "expm1", "log",
+    "log1p", "tanh", "logistic", "sin", "cos", "sinh", "cosh", "atan", "erf", "convert_element_type",
 })  # fmt: skip
 """Operations without kinks where they are defined."""
 
@@ -205,7 +205,9 @@ class _Walk:
             raise _NotRead("a comparison is used as a number", self._piece(equation, 0, 1))
         if name in BENT:
             raise _NotRead(f"{_spoken(equation)} is not followed here", self._piece(equation, 0, 1))
-        if inside is None and any(equations_in(part, kink) for part in inner_programs(equation.params) for kink in KINKED):
+        if inside is None and any(
+            equations_in(part, kink) for part in inner_programs(equation.params) for kink in KINKED
+        ):
             raise _NotRead("it is inside a loop or a branch", self._piece(equation, 0, 1))
         if not (name in SMOOTH or inside is not None):
             self.unknown = self.unknown or _spoken(equation)
@@ -250,7 +252,9 @@ class _Walk:
         return jnp.zeros(shape) if self.kinks is None else self.kinks[place]
 
     def _piece(self, equation: Any, sense: int, branches: int) -> Piece:
-        return Piece(_spoken(equation), line_of(self._call or equation), sense, branches, equation.outvars[0].aval.shape)
+        return Piece(
+            _spoken(equation), line_of(self._call or equation), sense, branches, equation.outvars[0].aval.shape
+        )
 
 
 def _margin(equation: Any, operands: list[_Value]) -> Any:
@@ -272,5 +276,5 @@ def _computed(equation: Any, arrays: list[Any]) -> list[Any]:
 
 
 def _spoken(equation: Any) -> str:
-    name = equation.primitive.name
+    name = str(equation.primitive.name)
     return SPOKEN.get(name, name)

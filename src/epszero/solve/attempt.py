@@ -21,6 +21,7 @@ from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
 from epszero.problems.refuted import contradicted
 from epszero.solve.choice import Choice, chosen, fallback_note
+from epszero.solve.kinks import at_a_jump, kink_note
 from epszero.solve.loop import (
     CONVERGED,
     DIVERGED,
@@ -204,6 +205,11 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
     state, last = run.state, int(run.state.k)
     status = ENDINGS.get(int(run.code), Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP)
     notes = [*setting.notes, *trial.choice.notes, *([] if fallback is None else [fallback])]
+    data, end = values_of(setting.samples), strategies(state.x if state.point is None else state.point)
+    if status is Status.CONVERGED and request.tol is None:
+        size = float(norm(state.z) + norm(state.Bx))
+        if at_a_jump(request.problem, data, end, float(state.residual), size):
+            status, floor = Status.STALLED, None
     if floor is not None and status is not Status.CONVERGED:
         notes.append(too_fine(floor))
     if status is Status.CONVERGED and not _defined(request, setting, state):
@@ -213,6 +219,8 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
         status = Status.STATIONARY
     if status.is_failure and floor is None:
         notes += _not_monotone(trial.B, setting.x, state)
+    if status.is_failure or (status is Status.ITERATIONS_USED_UP and request.wants_tol):
+        notes += kink_note(request.problem, data, end, named=request.method is not None)
     wanted = {look for look in request.recorded_at if look < last}
     kept = [(look, r) for look, r in residuals if look in wanted] + [(last, float(state.residual))]
     with jax.enable_x64(True):

@@ -28,8 +28,11 @@ def nearest_shares(pieces: Pieces, x: FloatArray, wanted: FloatArray) -> FloatAr
     size = max(float(np.max(pieces.omega)), 1e-300)
     sums = sp.csr_matrix((np.ones(len(i)), (kink.ravel(), np.arange(len(i)))), shape=(owners.shape[1], len(i)))
     if pieces.C is not None:
-        same = owners[0][:, None] == i[None, :]
-        sums = sums - sp.csr_matrix(np.where(same, pieces.C[i, row][:, owners[1]].T, 0.0))
+        number = np.full(pieces.omega.shape, -1)
+        number[owners[0], owners[1]] = np.arange(owners.shape[1])
+        slope = pieces.C[i, row]
+        at, inside = np.nonzero(slope)
+        sums = sums - sp.csr_matrix((slope[at, inside], (number[i[at], inside], at)), shape=sums.shape)
     slopes, n = pieces.B[i, row].T, len(x)
     scale = max(float(np.abs(slopes).max()), 1e-300)
     off = (base - wanted) / (size * scale)

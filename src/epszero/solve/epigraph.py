@@ -37,9 +37,7 @@ class Epigraph:
     def shares(self, y: FloatArray) -> list[FloatArray]:
         """How much each branch weighs, for all pieces in their order."""
         ends = np.cumsum([len(rows.r) for rows in self.pieces])
-        return [
-            rows.shares(part) for rows, part in zip(self.pieces, np.split(y[: ends[-1]], ends[:-1]), strict=True)
-        ]
+        return [rows.shares(part) for rows, part in zip(self.pieces, np.split(y[: ends[-1]], ends[:-1]), strict=True)]
 
     def normal(self, y: FloatArray) -> FloatArray:
         """The element of the set's normal cone that its multipliers make."""
@@ -56,11 +54,9 @@ def epigraph(pieces: Sequence[Pieces], form: ConicForm) -> Epigraph:
     for part, width in zip(parts, widths, strict=True):
         blocks.append(_placed(part.M, n, first, columns))
         first += width
-    straight, other = _divided(form)
+    straight, other, free = _divided(form)
     whole = _placed(form.A, n, first, columns)
     blocks.append(whole[straight])
-    free = np.concatenate([np.zeros(0, bool), *(np.full(rows.stop - rows.start, kind == "Zero")
-                            for kind, _, rows in form.kinds() if kind in ("Zero", "Nonnegative"))])  # fmt: skip
     cost = np.zeros(columns)
     at = n
     for part, width in zip(parts, widths, strict=True):
@@ -79,12 +75,13 @@ def epigraph(pieces: Sequence[Pieces], form: ConicForm) -> Epigraph:
     return Epigraph(programme, parts, form.A[straight][:, :n], n)
 
 
-def _divided(form: ConicForm) -> tuple[Any, Any]:
-    """Rows that are inequalities or equalities, and the others."""
-    straight = np.zeros(len(form.b), bool)
+def _divided(form: ConicForm) -> tuple[Any, Any, Any]:
+    """Rows that are inequalities or equalities, the others, and which of the first are equalities."""
+    kinds = np.empty(len(form.b), dtype=object)
     for kind, _, rows in form.kinds():
-        straight[rows] = kind in ("Zero", "Nonnegative")
-    return np.flatnonzero(straight), np.flatnonzero(~straight)
+        kinds[rows] = kind
+    straight = np.flatnonzero((kinds == "Zero") | (kinds == "Nonnegative"))
+    return straight, np.flatnonzero((kinds != "Zero") & (kinds != "Nonnegative")), kinds[straight] == "Zero"
 
 
 def _cones(form: ConicForm) -> tuple[Any, ...]:
@@ -118,19 +115,17 @@ class _Rows:
         plain, other = (np.flatnonzero(kind) for kind in ((counts == 2) & ~looked_at, (counts != 2) | looked_at))
         first = pieces.starts[plain]
         rest = np.flatnonzero(np.isin(pieces.owner, other))
-        C = np.zeros((s, len(pieces.owner), 0)) if pieces.C is None else pieces.C[:, :, other]
-        own = np.zeros((s, len(rest), len(other)))
-        own[:, np.arange(len(rest)), np.searchsorted(other, pieces.owner[rest])] = -1.0
-        own += C[:, rest] if pieces.C is not None else 0.0
-        weight = pieces.omega[:, plain]
-        base = np.einsum("sp,spn->n", weight, pieces.B[:, first])
-        tau = pieces.omega[:, other] + (np.einsum("sp,spm->sm", weight, C[:, first]) if pieces.C is not None else 0.0)
-        wide = len(other) if pieces.C is not None else 0
-        one = _joined(pieces.B[:, first + 1] - pieces.B[:, first], C[:, first + 1] - C[:, first], n, s * len(other))
-        two = _joined(pieces.B[:, rest], own, n, s * len(other))
-        del wide
+        weight, count = pieces.omega[:, plain], s * len(other)
+        base, tau = np.einsum("sp,spn->n", weight, pieces.B[:, first]), pieces.omega[:, other]
+        one = sp.csr_matrix((s * len(plain), count))
+        two = _own(s, len(other), np.searchsorted(other, pieces.owner[rest]))
+        if pieces.C is not None:
+            inside = pieces.C[:, :, other]
+            tau = tau + np.einsum("sp,spm->sm", weight, inside[:, first])
+            one, two = _spread(inside[:, first + 1] - inside[:, first]), two + _spread(inside[:, rest])
+        apart = pieces.B[:, first + 1] - pieces.B[:, first]
         return _Rows(
-            sp.csr_matrix(sp.vstack([one, two])),
+            sp.vstack([_beside(apart, one, n), _beside(pieces.B[:, rest], two, n)], format="csr"),
             np.concatenate([(pieces.d[:, first] - pieces.d[:, first + 1]).ravel(), -pieces.d[:, rest].ravel()]),
             np.concatenate([weight.ravel(), np.full(s * len(rest), np.inf)]),
             np.concatenate([base, tau.ravel()]),
@@ -150,10 +145,19 @@ class _Rows:
         return found
 
 
-def _joined(on_x: FloatArray, on_tau: FloatArray, n: int, taus: int) -> Any:
-    """Rows of all samples: the same x for all, every sample with τ of its own."""
-    s, rows, width = on_tau.shape[0], on_x.shape[1], on_tau.shape[2]
-    left = sp.csr_matrix(on_x.reshape(s * rows, n))
-    i, a, b = np.nonzero(on_tau) if width else (np.zeros(0, int),) * 3
-    right = sp.csr_matrix((on_tau[i, a, b], (i * rows + a, i * width + b)), shape=(s * rows, taus))
-    return sp.hstack([left, right], format="csr")
+def _beside(on_x: FloatArray, on_tau: Any, n: int) -> Any:
+    """Rows of all samples over x and τ."""
+    return sp.hstack([sp.csr_matrix(on_x.reshape(-1, n)), on_tau], format="csr")
+
+
+def _own(s: int, width: int, owner: Any) -> Any:
+    """−τ in the rows of each kink, for every sample."""
+    one = sp.csr_matrix((-np.ones(len(owner)), (np.arange(len(owner)), owner)), shape=(len(owner), width))
+    return sp.kron(sp.identity(s), one, format="csr")
+
+
+def _spread(blocks: FloatArray) -> Any:
+    """Blocks along the diagonal: every sample has τ of its own."""
+    s, rows, width = blocks.shape
+    i, a, b = np.nonzero(blocks)
+    return sp.csr_matrix((blocks[i, a, b], (i * rows + a, i * width + b)), shape=(s * rows, s * width))

@@ -1,17 +1,17 @@
 """Minimisation of a loss with kinks, to optimality: recognised from its operations, solved as a programme.
 
     min (1/s) Σ f(x, ξ_i) + g(x),   f = smooth + Σ_k w_k(ξ)·max_b (affine in x, and in other kinks)
-The kinks are read from the traced loss (_trace/kinks.py) and put into numbers (solve/pieces.py); functions on the known
+The kinks are read from the traced loss (_trace/kinks.py) and put into numbers (solve/tables.py); functions on the known
 side are read the same way, sets give their conic form. Linear throughout: a linear programme; a quadratic smooth part:
 a quadratic one; any other smooth part: quadratic programmes around the point reached, each with a line search (proximal
 Newton: Lee, Sun & Saunders 2014). What a solver finds only says where to look: x is put into dom A by the resolvent,
 z = (y − J(y))/γ at y = x − γg is an element of A there, g is a true element of ∂f̂(x), and ‖z + g‖ is computed.
-Assumes that the sample average is convex, which is asked of its numbers; where it is not, or something on the way is not
-followed, the usual methods run and `kink_note` says what was in the way.
+Assumes that the sample average is convex, which is asked of its numbers; where it is not, or something on the way is
+not followed, the usual methods run and `kink_note` says what was in the way.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,18 +26,21 @@ from epszero.problems import Problem
 from epszero.problems.backward import Backward
 from epszero.sets import Set
 from epszero.solve.balance import nearest_shares
-from epszero.solve.pieces import NotConvex, Subgradient, refuse_bent
+from epszero.solve.landing import landed
+from epszero.solve.pieces import Subgradient
 from epszero.solve.programme import Found, solved
 from epszero.solve.recognised import Case, case_of
 from epszero.solve.request import Request
 from epszero.solve.setup import Setting, values_of
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
+from epszero.solve.tables import NotConvex, refuse_bent
 
 RELATIVE = 1e-9  # of the size of what is added up: the residual of an answer, where the user gives no tol
 ROUNDS = 60  # quadratic programmes around the point reached
 HALVINGS = 40
 STILL = 1e-13  # of the size of x: it does not move any more
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the largest entry: the resolvent leaves x where it is
 REMEDY = "Write it as a sum of maxima of affine functions of x with weights ≥ 0, or smooth it (jax.nn.softplus, Huber)"
 
 
@@ -52,6 +55,11 @@ def answered(request: Request, setting: Setting) -> Solution | None:
     return None if found.failed else _solution(request, setting, case, found)
 
 
+def at_a_jump(problem: Problem, data: PyTree, x: PyTree, residual: float, size: float) -> bool:
+    """Whether what is left of a residual of numbers of `size` is no rounding, but the jump of a gradient at a kink."""
+    return residual > RELATIVE * size and case_of(problem, data, x) is not None
+
+
 def kink_note(problem: Problem, data: PyTree, x: PyTree, *, named: bool) -> list[str]:
     """What a run that ended badly should know of kinks in the loss. `named`: the user chose the method."""
     case = case_of(problem, data, x)
@@ -64,7 +72,7 @@ def kink_note(problem: Problem, data: PyTree, x: PyTree, *, named: bool) -> list
         said = "is solved to optimality if method is left out, and iterations too"
         return [f"The loss has a kink ({kink}), at which a gradient says little; it {said}."]
     found = _newton(case, flat_of(x)) if case.bends else _once(case)
-    return [f"The loss has a kink ({kink}): {found.failed}."] if found.failed else []
+    return [f"The loss has kinks ({kink}) and was tried as a programme: {found.failed}."] if found.failed else []
 
 
 # -- solving -----------------------------------------------------------------------------------------------------------
@@ -130,7 +138,9 @@ def _total(case: Case) -> Callable[[FloatArray], float]:
             if smooth.model is not None:
                 total += smooth.model(x)[0]
             else:
-                total += float(smooth.slope @ x) + (0.0 if smooth.hessian is None else 0.5 * float(x @ smooth.hessian @ x))
+                total += float(smooth.slope @ x) + (
+                    0.0 if smooth.hessian is None else 0.5 * float(x @ smooth.hessian @ x)
+                )
             total += float(np.sum(one.omega * one.at(x).tau))
         return total if np.isfinite(total) else np.inf
 
@@ -142,18 +152,13 @@ def _total(case: Case) -> Callable[[FloatArray], float]:
 
 def _solution(request: Request, setting: Setting, case: Case, found: Found) -> Solution:
     """From where the solver looked: a point of the domain, elements of A and ∂f̂ there, and the residual."""
-    n = case.rows.n
-    shares = case.rows.shares(found.y)[0]
-    x, z, sub = _elements(case, found.v[:n], shares, case.rows.normal(found.y))
-    size = case.loss.size(x)
-    tol = RELATIVE * size if request.tol is None else float(request.tol)
-    residual = float(np.linalg.norm(z + sub.g))
-    if residual > tol:  # other shares of tied branches may do better
-        again = nearest_shares(case.loss, x, -z)
-        other = _elements(case, x, again, case.rows.normal(found.y))
-        if np.linalg.norm(other[1] + other[2].g) < residual:
-            x, z, sub = other
-            residual = float(np.linalg.norm(z + sub.g))
+    x, shares = found.v[: case.rows.n], case.rows.shares(found.y)[0]
+    tol = RELATIVE * case.loss.size(x) if request.tol is None else float(request.tol)
+    best = _elements(case, x, shares, case.rows.normal(found.y))
+    for again in (_landed, _balanced):  # where the solver's accuracy is not enough
+        if best.residual > tol:
+            best = min(best, again(case, best, x, shares), key=lambda one: one.residual)
+    x, z, sub, residual = best
     kink = f"The loss has kinks ({case.kinks.pieces[0]}): solution.subgradient is an element of its subdifferential"
     notes = (*setting.notes, f"{kink}, up to {sub.eta:.1e} in the values.")
     status = Status.CONVERGED if residual <= tol else Status.STALLED
@@ -177,23 +182,49 @@ def _solution(request: Request, setting: Setting, case: Case, found: Found) -> S
     )
 
 
-def _elements(
-    case: Case, x: FloatArray, shares: FloatArray, normal: FloatArray
-) -> tuple[FloatArray, FloatArray, Subgradient]:
-    """x in the domain, z ∈ A(x), g ∈ ∂f̂(x)."""
-    sub, A = case.loss.subgradient(x, shares), case.problem.strategies
+class Elements(NamedTuple):
+    """x ∈ dom A, z ∈ A(x), g ∈ ∂f̂(x), ‖z + g‖."""
+
+    x: FloatArray
+    z: FloatArray
+    sub: Subgradient
+    residual: float
+
+
+def _elements(case: Case, x: FloatArray, shares: FloatArray, normal: FloatArray | None = None) -> Elements:
+    """By the resolvent, near x. `normal`: an element for sets that are projected on by a solver."""
+    sub, A, like = case.loss.subgradient(x, shares), case.problem.strategies, case.x
     gamma = (float(np.linalg.norm(x)) or 1.0) / (case.loss.size(x) or 1.0)  # so that rounding spoils z as little as g
-    y = shaped_like(case.x, x - gamma * sub.g)
+    y = shaped_like(like, x - gamma * sub.g)
     near = to_numpy(A.resolvent(jax.tree.map(jnp.asarray, y), jnp.asarray(gamma)))
-    z = jax.tree.map(lambda one, other: (one - other) / gamma, y, near)
-    pairs = A.each(_kept, near, z, shaped_like(case.x, x), shaped_like(case.x, normal))
-    x, z = (flat_of(jax.tree.map(lambda pair, i=i: pair[i], pairs, is_leaf=lambda p: isinstance(p, tuple))) for i in (0, 1))
-    return x, z, case.loss.subgradient(x, shares)
+    element = jax.tree.map(lambda one, other: (one - other) / gamma, y, near)
+    if normal is not None:
+        near, element = (
+            A.each(_kept, *pair) for pair in ((near, shaped_like(like, x)), (element, shaped_like(like, normal)))
+        )
+    found, z = flat_of(near), flat_of(element)
+    other = case.loss.subgradient(found, shares)
+    moved = Elements(found, z, other, float(np.linalg.norm(z + other.g)))
+    if np.abs(found - x).max() > ROUNDING * np.abs(x).max():
+        return moved
+    return min(moved, Elements(x, z, sub, float(np.linalg.norm(z + sub.g))), key=lambda one: one.residual)
 
 
-def _kept(part: Any, near: Any, z: Any, x: Any, normal: Any) -> tuple[Any, Any]:
-    """The resolvent's pair, where it is good to rounding; of a set that a solver projects on, the programme's own."""
-    return (x, normal) if isinstance(part, Set) and not part.exact and np.any(normal) else (near, z)
+def _landed(case: Case, best: Elements, x: FloatArray, shares: FloatArray) -> Elements:
+    """After Newton's method on the equations of tied branches."""
+    del best
+    return _elements(case, *landed(case.loss, case.problem.placed, case.x, x, shares))
+
+
+def _balanced(case: Case, best: Elements, x: FloatArray, shares: FloatArray) -> Elements:
+    """With other shares of tied branches."""
+    del x, shares
+    return _elements(case, best.x, nearest_shares(case.loss, best.x, -best.z))
+
+
+def _kept(part: Any, by_resolvent: Any, by_programme: Any) -> Any:
+    """The programme's own, of a set that a solver projects on; else the resolvent's, which is good to rounding."""
+    return by_programme if isinstance(part, Set) and not part.exact else by_resolvent
 
 
 class AsProgramme(Method):

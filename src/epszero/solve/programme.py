@@ -2,14 +2,14 @@
 
 [0, ∞) is an inequality, (−∞, ∞) an equality, [0, ω] a kink of weight ω. Optimal: y_j ∈ ∂h_j((Mv − r)_j) and
 Hv + q + Mᵀy = 0, with the cone's part added.
-- H = 0 and no other cones: the dual linear programme min rᵀy, Mᵀy = −q, l ≤ y ≤ u, which has one row for each entry of v,
-  however many samples there are; by HiGHS (scipy.optimize.linprog), v being the multipliers of its rows.
+- H = 0 and no other cones: the dual linear programme min rᵀy, Mᵀy = −q, l ≤ y ≤ u, which has one row for each entry of
+  v, however many samples there are; by HiGHS (scipy.optimize.linprog), v being the multipliers of its rows.
 - else: a conic quadratic programme in epigraph form, by Clarabel.
 What the solvers found is polished where all cones are of the first kinds: rows are said to be below, above or tied (y_j
 between its bounds, (Mv − r)_j = 0), the equations that follow are solved by a sparse factorisation with refinement, and
 rows that turn out otherwise change sides, until all agree or TURNS are over. That is the primal-dual active set method,
 a semismooth Newton method (Hintermüller, Ito & Kunisch 2003), with the solver's answer as its start.
-Rows, costs and right-hand sides are scaled before a solver sees them, so that its tolerances mean the same in any units.
+Rows, costs and right-hand sides are scaled before a solver sees them: its tolerances mean the same in any units.
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +24,7 @@ from epszero.sets.conic import ConicForm, cone, minimise
 TURNS = 25
 REFINED = 8  # rounds of iterative refinement
 SOFT = 1e-10  # of the size of the matrix: what makes the equations solvable, and is taken back by refinement
+NOTHING = 1e-15  # of the numbers in the programme, or of the largest entry of v: an entry is 0
 ROUND = 1e-13  # of the numbers added up: a row is tied
 
 
@@ -110,7 +111,7 @@ def _linear(programme: Programme) -> Found:
     )
     by = "linear programme, HiGHS"
     if answer.status != 0:
-        reasons = {2: "it has no least value there", 3: "no point meets all the constraints"}
+        reasons = {2: "it has no least value on the domain", 3: "no point meets all the constraints"}
         said = reasons.get(answer.status, f"HiGHS ended with: {answer.message}")
         return Found(np.zeros(len(programme.q)), np.zeros(rows), by, said)
     return Found(np.asarray(answer.eqlin.marginals), np.asarray(answer.x), by)
@@ -137,13 +138,14 @@ def _conic(programme: Programme) -> Found:
         b.append(extra.b)
         cones += list(extra.cones)
     form = ConicForm(sp.csr_matrix(sp.vstack(stacked)), np.concatenate(b), tuple(cones), total)
-    H: Any = sp.csr_matrix((total, total)) if programme.hessian is None else sp.csr_matrix(programme.hessian)
-    H = sp.coo_matrix((sp.coo_matrix(H).data, (sp.coo_matrix(H).row, sp.coo_matrix(H).col)), shape=(total, total))
-    result = minimise(form, np.concatenate([programme.q, programme.upper[kinks]]), H)
+    result = minimise(form, np.concatenate([programme.q, programme.upper[kinks]]), _wide(programme, total))
     y = np.zeros(rows)
     by = "conic programme, Clarabel"
     if result.status != "solved":
-        reasons = {"unbounded": "it has no least value there", "infeasible": "no point meets all the constraints"}
+        reasons = {
+            "unbounded": "it has no least value on the domain",
+            "infeasible": "no point meets all the constraints",
+        }
         return Found(np.zeros(columns), y, by, reasons.get(result.status, "Clarabel found no answer"))
     y[order] = result.dual[:rows]
     return Found(result.x[:columns], y, by)
@@ -152,7 +154,7 @@ def _conic(programme: Programme) -> Found:
 def _polished(programme: Programme, found: Found) -> Found:
     """Where the tied rows are tied to rounding and the others free of them; what was given if that is not found."""
     lower, upper, M = programme.lower, programme.upper, programme.M
-    H = sp.csr_matrix((len(programme.q),) * 2) if programme.hessian is None else _wide(programme)
+    H = _wide(programme, len(programme.q))
     v, y = found.v, found.y
     apart = M @ v - programme.r
     inner = np.minimum(y - lower, upper - y)
@@ -168,16 +170,18 @@ def _polished(programme: Programme, found: Found) -> Found:
         below, above = tied & (y < lower - slip), tied & (y > upper + slip)
         crossed = ~tied & np.where(bound == lower, apart > size, apart < -size)
         if not (below | above | crossed).any():
-            y = np.clip(y, lower, upper)
-            return replace(found, v=v, y=y)
+            return replace(
+                found, v=np.where(np.abs(v) <= NOTHING * max(1.0, np.abs(v).max()), 0.0, v), y=np.clip(y, lower, upper)
+            )
         bound = np.where(below, lower, np.where(above, upper, bound))
         tied = (tied & ~below & ~above) | crossed
     return found
 
 
-def _wide(programme: Programme) -> Any:
-    H = sp.coo_matrix(programme.hessian)
-    return sp.csr_matrix((H.data, (H.row, H.col)), shape=(len(programme.q),) * 2)
+def _wide(programme: Programme, total: int) -> Any:
+    """H with zeros for the other columns."""
+    given = sp.coo_matrix((0, 0) if programme.hessian is None else programme.hessian)
+    return sp.csr_matrix((given.data, (given.row, given.col)), shape=(total, total))
 
 
 def _balanced(H: Any, programme: Programme, tied: Any, v: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:

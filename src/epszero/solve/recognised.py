@@ -1,11 +1,12 @@
 """Whether a problem is a kinked minimisation that can be solved as a programme, and what it is in numbers.
 
-The loss is read once for its shapes (_trace/kinks.py), which is remembered; its numbers are those of the samples at hand
-(solve/pieces.py). A function on the known side is read the same way, from its own formula; a set needs a conic form.
+The loss is read once for its shapes (_trace/kinks.py), which is remembered; its numbers are those of the samples at
+hand (solve/tables.py). A function on the known side is read the same way, from its own formula; a set needs a conic
+form.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,8 @@ from epszero.problems.feasible import is_conic, product_form
 from epszero.sets import Set
 from epszero.solve.balance import nearest_shares
 from epszero.solve.epigraph import Epigraph, epigraph
-from epszero.solve.pieces import NotConvex, Pieces, pieces_of, tabled
+from epszero.solve.pieces import Pieces
+from epszero.solve.tables import NotConvex, Tables
 
 
 @dataclass(frozen=True)
@@ -47,21 +49,27 @@ def case_of(problem: Problem, data: PyTree, x: PyTree) -> Case | Unread | None:
     read = remembered(problem, ("kinks", shape_of(x), shape_of(row)), lambda: _read(problem, x, row))
     if read is None or isinstance(read, Unread):
         return read
-    kinks, compiled, side, local = read
-    n = len(flat_of(x))
+    kinks, n = read.loss.kinks, len(flat_of(x))
     try:
-        loss = pieces_of(kinks, compiled, data, n)
-        known = pieces_of(*local, None, n)
+        loss, known = read.loss.pieces(data, n), read.local.pieces(None, n)
     except NotConvex as reason:
         return Unread(str(kinks.pieces[0]), str(reason))
-    rows = epigraph([loss, known], product_form(side, x))
-    return Case(problem, x, loss, known, rows, kinks, SMOOTHLY in (kinks.degree, local[0].degree))
+    rows = epigraph([loss, known], product_form(read.side, x))
+    return Case(problem, x, loss, known, rows, kinks, SMOOTHLY in (kinks.degree, read.local.kinks.degree))
 
 
-def _read(problem: Minimization, x: PyTree, row: PyTree) -> Any:
+class _Read(NamedTuple):
+    """What the shapes alone say."""
+
+    loss: Tables
+    local: Tables
+    side: Backward
+
+
+def _read(problem: Minimization, x: PyTree, row: PyTree) -> _Read | Unread | None:
     loss = problem.loss
     try:
-        kinks = read_kinks(lambda x, xi: loss(x, xi), x, row)
+        kinks = read_kinks(loss, x, row)
     except UNTRACED:
         return None
     if kinks is None or isinstance(kinks, Unread):
@@ -77,7 +85,7 @@ def _read(problem: Minimization, x: PyTree, row: PyTree) -> Any:
     local = read_kinks(lambda x, _: _value(side, x), x, None, smooth=True)
     if not isinstance(local, Kinks):
         return Unread(str(kinks.pieces[0]), f"of the regularizer {side}, {getattr(local, 'why', 'nothing is known')}")
-    return kinks, tabled(kinks, x), side, (local, tabled(local, x))
+    return _Read(Tables(kinks, x), Tables(local, x), side)
 
 
 def _as_set(part: Any) -> Any:
