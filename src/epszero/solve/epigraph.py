@@ -23,7 +23,7 @@ class Epigraph:
     """A programme, and where its rows come from. The smooth parts are added by `with_model`."""
 
     programme: Programme
-    pieces: tuple["_Rows", ...]
+    pieces: tuple["Rows", ...]
     of_set: FloatArray  # the rows of the set on x, dense where few; their multipliers are the last of y
     n: int
 
@@ -47,7 +47,7 @@ class Epigraph:
 def epigraph(pieces: Sequence[Pieces], form: ConicForm) -> Epigraph:
     """Of a sum of pieces over a set."""
     n = form.n
-    parts = tuple(_Rows.of(one, n) for one in pieces)
+    parts = tuple(Rows.of(one, n) for one in pieces)
     widths = [part.M.shape[1] - n for part in parts]
     columns, first = n + sum(widths) + form.A.shape[1] - n, n
     blocks: list[Any] = []
@@ -96,19 +96,20 @@ def _placed(M: Any, n: int, first: int, columns: int) -> Any:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """Rows of one `Pieces` over x and its own τ."""
 
     M: Any
     r: FloatArray
     upper: FloatArray
     q: FloatArray
+    other: Any  # kinks that have a column τ
     plain: Any  # kinks of two branches that no other looks at
     rest: Any  # rows of the other kinks
     given: Pieces
 
     @staticmethod
-    def of(pieces: Pieces, n: int) -> "_Rows":
+    def of(pieces: Pieces, n: int) -> "Rows":
         s, m = pieces.omega.shape
         counts = np.bincount(pieces.owner, minlength=m)
         looked_at = np.zeros(m, bool) if pieces.C is None else pieces.C.any(axis=(0, 1))
@@ -124,11 +125,12 @@ class _Rows:
             tau = tau + np.einsum("sp,spm->sm", weight, inside[:, first])
             one, two = _spread(inside[:, first + 1] - inside[:, first]), two + _spread(inside[:, rest])
         apart = pieces.B[:, first + 1] - pieces.B[:, first]
-        return _Rows(
+        return Rows(
             sp.vstack([_beside(apart, one, n), _beside(pieces.B[:, rest], two, n)], format="csr"),
             np.concatenate([(pieces.d[:, first] - pieces.d[:, first + 1]).ravel(), -pieces.d[:, rest].ravel()]),
             np.concatenate([weight.ravel(), np.full(s * len(rest), np.inf)]),
             np.concatenate([base, tau.ravel()]),
+            other,
             plain,
             rest,
             pieces,

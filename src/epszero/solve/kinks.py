@@ -41,6 +41,7 @@ ROUNDS = 60  # quadratic programmes around the point reached
 HALVINGS = 40
 STILL = 1e-13  # of the size of x: it does not move any more
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # of the largest entry: the resolvent leaves x where it is
+NEARBY = 1e-9  # of the same: the resolvent's element may belong to x itself
 REMEDY = "Write it as a sum of maxima of affine functions of x with weights ≥ 0, or smooth it (jax.nn.softplus, Huber)"
 
 
@@ -152,12 +153,13 @@ def _total(case: Case) -> Callable[[FloatArray], float]:
 
 def _solution(request: Request, setting: Setting, case: Case, found: Found) -> Solution:
     """From where the solver looked: a point of the domain, elements of A and ∂f̂ there, and the residual."""
-    x, shares = found.v[: case.rows.n], case.rows.shares(found.y)[0]
+    x = found.v[: case.rows.n]
     tol = RELATIVE * case.loss.size(x) if request.tol is None else float(request.tol)
-    best = _elements(case, x, shares, case.rows.normal(found.y))
-    for again in (_landed, _balanced):  # where the solver's accuracy is not enough
-        if best.residual > tol:
-            best = min(best, again(case, best, x, shares), key=lambda one: one.residual)
+    best = _elements(case, x, case.rows.shares(found.y)[0], case.rows.normal(found.y))
+    if best.residual > tol:  # where the solver's accuracy is not enough
+        best = min(best, _landed(case, x, found.y), key=_residual)
+    if best.residual > tol:
+        best = min(best, _elements(case, best.x, nearest_shares(case.loss, best.x, -best.z)), key=_residual)
     x, z, sub, residual = best
     kink = f"The loss has kinks ({case.kinks.pieces[0]}): solution.subgradient is an element of its subdifferential"
     notes = (*setting.notes, f"{kink}, up to {sub.eta:.1e} in the values.")
@@ -194,7 +196,7 @@ class Elements(NamedTuple):
 def _elements(case: Case, x: FloatArray, shares: FloatArray, normal: FloatArray | None = None) -> Elements:
     """By the resolvent, near x. `normal`: an element for sets that are projected on by a solver."""
     sub, A, like = case.loss.subgradient(x, shares), case.problem.strategies, case.x
-    gamma = (float(np.linalg.norm(x)) or 1.0) / (case.loss.size(x) or 1.0)  # so that rounding spoils z as little as g
+    gamma = (float(np.linalg.norm(x)) or case.loss.unit) / (case.loss.size(x) or 1.0)  # rounding spoils z as g
     y = shaped_like(like, x - gamma * sub.g)
     near = to_numpy(A.resolvent(jax.tree.map(jnp.asarray, y), jnp.asarray(gamma)))
     element = jax.tree.map(lambda one, other: (one - other) / gamma, y, near)
@@ -205,21 +207,26 @@ def _elements(case: Case, x: FloatArray, shares: FloatArray, normal: FloatArray 
     found, z = flat_of(near), flat_of(element)
     other = case.loss.subgradient(found, shares)
     moved = Elements(found, z, other, float(np.linalg.norm(z + other.g)))
-    if np.abs(found - x).max() > ROUNDING * np.abs(x).max():
+    reach, left = max(np.abs(x).max(), case.loss.unit), float(np.abs(found - x).max())
+    if left > ROUNDING * reach and (left > NEARBY * reach or not _is_element(A, shaped_like(like, x), element, reach)):
         return moved
-    return min(moved, Elements(x, z, sub, float(np.linalg.norm(z + sub.g))), key=lambda one: one.residual)
+    return min(moved, Elements(x, z, sub, float(np.linalg.norm(z + sub.g))), key=_residual)
 
 
-def _landed(case: Case, best: Elements, x: FloatArray, shares: FloatArray) -> Elements:
-    """After Newton's method on the equations of tied branches."""
-    del best
-    return _elements(case, *landed(case.loss, case.problem.placed, case.x, x, shares))
+def _is_element(A: Backward, x: PyTree, z: PyTree, reach: float) -> bool:
+    """Whether z ∈ A(x) to rounding, by the Fenchel gap."""
+    return A.in_domain(x) and abs(A.gap(x, z)) <= ROUNDING * reach * float(np.abs(flat_of(z)).sum())
 
 
-def _balanced(case: Case, best: Elements, x: FloatArray, shares: FloatArray) -> Elements:
-    """With other shares of tied branches."""
-    del x, shares
-    return _elements(case, best.x, nearest_shares(case.loss, best.x, -best.z))
+def _landed(case: Case, x: FloatArray, y: FloatArray) -> Elements:
+    """After Newton's method on the equations of tied rows."""
+    rows = case.rows.pieces[0]
+    near, multipliers = landed(rows, case.problem.placed, case.x, x, y[: len(rows.r)])
+    return _elements(case, near, rows.shares(multipliers))
+
+
+def _residual(one: Elements) -> float:
+    return one.residual
 
 
 def _kept(part: Any, by_resolvent: Any, by_programme: Any) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from epszero._types import FloatArray
 
 TIE = 1e-12  # of the numbers that a branch is made of
+LEAST = 1e-3  # of the largest entry of x, or of its unit: no entry is known better than TIE of this
 
 
 class At(NamedTuple):
@@ -68,9 +69,17 @@ class Pieces(NamedTuple):
     owner: Any  # of length R, the kink that a row belongs to
     layers: tuple[tuple[int, int], ...]  # kinks that do not depend on one another, by number: from, to
 
+    @property
+    def unit(self) -> float:
+        """A typical size of x: where half of the branches that have a constant change sign, along one entry."""
+        slope, value = np.abs(self.B).max(axis=2, initial=0.0), np.abs(self.d)
+        sizes = (value / np.where(slope > 0, slope, 1.0))[(slope > 0) & (value > 0)]
+        return float(np.median(sizes)) if len(sizes) else 1.0
+
     def at(self, x: FloatArray) -> At:
         """All branches, and which are the largest."""
-        rows, size = self.B @ x + self.d, np.abs(self.B) @ np.abs(x) + np.abs(self.d)
+        slopes, least = np.abs(self.B), LEAST * max(np.abs(x).max(initial=0.0), self.unit)
+        rows, size = self.B @ x + self.d, slopes @ np.maximum(np.abs(x), least) + np.abs(self.d)
         tau = np.zeros(self.omega.shape)
         if self.C is None:
             tau = np.maximum.reduceat(rows, self.starts, axis=1)
