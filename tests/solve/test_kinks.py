@@ -62,7 +62,8 @@ def the_facts_hold(solution, loss, data):
 def test_the_newsvendor_orders_a_quantile():
     solution = ez.solve(ez.Minimization(newsvendor, ez.sets.Box(0.0, 10.0, dim=1)), DEMAND)
     the_facts_hold(solution, newsvendor, DEMAND)
-    assert solution.x[0] == np.sort(DEMAND[:, 0])[int(np.ceil(0.7 * len(DEMAND))) - 1]
+    quantile = np.sort(DEMAND[:, 0])[int(np.ceil(0.7 * len(DEMAND))) - 1]
+    assert solution.x[0] == pytest.approx(quantile, rel=1e-15)
     assert solution.residual < 1e-12
     assert "linear programme" in str(solution)
 
@@ -82,7 +83,7 @@ def test_many_equal_samples_share_the_kink():
     data = np.repeat([[1.0], [2.0]], [300, 200], axis=0)
     solution = ez.solve(ez.Minimization(newsvendor, ez.sets.Box(0.0, 10.0, dim=1)), data)
     the_facts_hold(solution, newsvendor, data)
-    assert solution.x[0] == 2.0
+    assert solution.x[0] == pytest.approx(2.0, rel=1e-15)
 
 
 def programmes():
@@ -104,7 +105,8 @@ def programmes():
         ),
         "absolute deviations, l1": (deviation, ez.functions.L1(0.1), TABLE, absolute + 0.1 * cp.norm1(x), []),
         "absolute deviations, elastic net": (
-            deviation, ez.functions.ElasticNet(0.1, 0.3), TABLE, absolute + 0.1 * cp.norm1(x) + 0.15 * cp.sum_squares(x), [],
+            deviation, ez.functions.ElasticNet(0.1, 0.3), TABLE,
+            absolute + 0.1 * cp.norm1(x) + 0.15 * cp.sum_squares(x), [],
         ),
         "absolute deviations, total variation": (
             deviation, ez.functions.TotalVariation1D(0.2), TABLE, absolute + 0.2 * cp.norm1(cp.diff(x)), [],
@@ -127,10 +129,11 @@ PROGRAMMES = programmes()
 
 
 @pytest.mark.parametrize("name", PROGRAMMES)
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_the_optimum_is_that_of_another_modelling_language(name):
     loss, side, data, objective, constraints = PROGRAMMES[name]
     best = cp.Problem(cp.Minimize(objective), constraints).solve(
-        solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11
+        solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
     )
     solution = ez.solve(ez.Minimization(loss, side), data, x0=np.zeros(5))
     the_facts_hold(solution, loss, data)
@@ -259,10 +262,12 @@ def test_a_forged_subgradient_does_not_pass_the_check():
 @pytest.mark.parametrize("declared", [None, ez.declare(convex=True)])
 def test_certificates_speak_of_the_same_point(declared):
     problem = ez.Minimization(newsvendor, ez.sets.Box(0.0, 10.0, dim=1), declared=declared)
-    solution = ez.solve(problem, ez.Samples(DEMAND, support=ez.sets.Box(0.0, 100.0)), holdout=0.3)
-    certificate = ez.certify(solution)
-    assert str(certificate)
-    assert ez.verify(certificate.to_json(), problem, solution.samples)
+    data = ez.Samples(DEMAND, support=ez.sets.Box(0.0, 100.0))
+    certificate = ez.certify(
+        ez.solve(problem, data, holdout=0.3), using=ez.certificates.HoldOut(support=ez.sets.Box(-0.7, 0.3, dim=1))
+    )
+    assert certificate.epsilon < 0.2
+    assert ez.verify(certificate.to_json(), problem, data)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from epszero.solve.loop import (
     CONVERGED,
     DIVERGED,
     NOT_FINITE,
+    RELATIVE,
     RUNNING,
     STALLED,
     STUCK,
@@ -206,10 +207,9 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
     status = ENDINGS.get(int(run.code), Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP)
     notes = [*setting.notes, *trial.choice.notes, *([] if fallback is None else [fallback])]
     data, end = values_of(setting.samples), strategies(state.x if state.point is None else state.point)
-    if status is Status.CONVERGED and request.tol is None:
-        size = float(norm(state.z) + norm(state.Bx))
-        if at_a_jump(request.problem, data, end, float(state.residual), size):
-            status, floor = Status.STALLED, None
+    large = request.tol is None and state.residual > RELATIVE * run.scale
+    if status is Status.CONVERGED and large and at_a_jump(request.problem, data, end, trial.B):
+        status, floor = Status.STALLED, None
     if floor is not None and status is not Status.CONVERGED:
         notes.append(too_fine(floor))
     if status is Status.CONVERGED and not _defined(request, setting, state):

@@ -13,15 +13,17 @@ not followed, the usual methods run and `kink_note` says what was in the way.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import to_numpy
-from epszero._points import flat_of, shaped_like
+from epszero._points import add, flat, flat_of, norm, shaped_like, subtract
 from epszero._trace.kinks import Unread
 from epszero._types import FloatArray, PyTree
 from epszero.methods import Method
+from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
 from epszero.sets import Set
@@ -56,9 +58,24 @@ def answered(request: Request, setting: Setting) -> Solution | None:
     return None if found.failed else _solution(request, setting, case, found)
 
 
-def at_a_jump(problem: Problem, data: PyTree, x: PyTree, residual: float, size: float) -> bool:
-    """Whether what is left of a residual of numbers of `size` is no rounding, but the jump of a gradient at a kink."""
-    return residual > RELATIVE * size and case_of(problem, data, x) is not None
+def at_a_jump(problem: Problem, data: PyTree, x: PyTree, B: Average) -> bool:
+    """Whether the loss has kinks, and its gradient jumps at x: then what is left of a residual there is no rounding.
+
+    A gradient that only bends changes ten times as much ten times as far away.
+    """
+    if case_of(problem, data, x) is None:
+        return False
+    with jax.enable_x64(True):
+        near, far = (float(_change(B, x, np.asarray(size))) for size in (1e-10, 1e-9))
+    return near > 0.3 * far
+
+
+@eqx.filter_jit
+def _change(B: Average, x: PyTree, size: Any) -> Any:
+    """‖B̂(x + d) − B̂(x − d)‖, d of `size` beside the largest entry of x."""
+    reach = size * jnp.maximum(jnp.max(jnp.abs(flat(x))), 1e-3)
+    away = jax.tree.map(lambda leaf: reach * (2 + jnp.cos(jnp.arange(leaf.size)).reshape(leaf.shape)), x)
+    return norm(subtract(B(add(x, away)), B(subtract(x, away))))
 
 
 def kink_note(problem: Problem, data: PyTree, x: PyTree, *, named: bool) -> list[str]:
@@ -210,7 +227,8 @@ def _elements(case: Case, x: FloatArray, shares: FloatArray, normal: FloatArray 
     reach, left = max(np.abs(x).max(), case.loss.unit), float(np.abs(found - x).max())
     if left > ROUNDING * reach and (left > NEARBY * reach or not _is_element(A, shaped_like(like, x), element, reach)):
         return moved
-    return min(moved, Elements(x, z, sub, float(np.linalg.norm(z + sub.g))), key=_residual)
+    kept = Elements(x, z, sub, float(np.linalg.norm(z + sub.g)))
+    return kept if kept.residual <= 2 * moved.residual else moved
 
 
 def _is_element(A: Backward, x: PyTree, z: PyTree, reach: float) -> bool:

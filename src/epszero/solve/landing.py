@@ -67,7 +67,7 @@ def _step(J: FloatArray, hessian: FloatArray, T: FloatArray, gamma: float, off: 
     whole[:n, columns:] = gamma * J @ T[:, :n].T
     whole[n:columns, columns:] = T[:, n:].T
     whole[columns:, :columns] = T
-    return np.linalg.lstsq(whole, -off, rcond=None)[0]
+    return np.asarray(np.linalg.lstsq(whole, -off, rcond=None)[0], dtype=np.float64)
 
 
 @eqx.filter_jit
