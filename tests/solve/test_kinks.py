@@ -215,6 +215,33 @@ def test_a_named_method_is_told_of_the_way_that_works(method):
         ez.solve(problem, DEMAND[:501], method)
 
 
+def test_a_regularizer_that_does_not_fit_is_named():
+    problem = ez.Minimization(lambda x, r: jnp.abs(x - r).sum(), ez.functions.L2(0.05))
+    data = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ez.SolveError, match=r"cannot be joined with the regularizer L2"):
+        ez.solve(problem, data, x0=np.zeros(2))
+
+
+def test_many_shapes_of_points():
+    rows = np.random.default_rng(4).normal(size=(30, 12))
+
+    def table(x, r):
+        return jnp.abs(x - r.reshape(4, 3)).sum()
+
+    solution = ez.solve(ez.Minimization(table, ez.sets.Simplex(dim=3)), rows, x0=np.full((4, 3), 1 / 3))
+    the_facts_hold(solution, table, rows)
+    single = ez.solve(ez.Minimization(lambda x, r: jnp.abs(x - r[0])), rows[:, :1], x0=0.0)
+    assert abs(single.x - np.median(rows[:, 0])) <= np.ptp(np.sort(rows[:, 0])[14:16])
+
+
+def test_what_prints_is_followed_too():
+    def loud(x, r):
+        jax.debug.print("{x}", x=x, ordered=False)
+        return jnp.abs(x[0] - r[0])
+
+    assert ez.solve(ez.Minimization(loud, ez.sets.Box(0.0, 1.0, dim=1)), DEMAND[:5]).subgradient is not None
+
+
 def test_fixed_iterations_run_as_before():
     problem = ez.Minimization(newsvendor, ez.sets.Box(0.0, 10.0, dim=1))
     solution = ez.solve(problem, DEMAND[:501], iterations=5)

@@ -182,7 +182,7 @@ class _Walk:
             known.update(zip(equation.outvars, results, strict=True))
         return [of(atom) for atom in jaxpr.outvars]
 
-    def made(self, equation: Any, operands: list[_Value]) -> list[_Value]:
+    def made(self, equation: Any, operands: list[_Value]) -> list[_Value]:  # noqa: PLR0911  (one for each kind)
         """What an operation makes."""
         name, moves = equation.primitive.name, any(operand.moves for operand in operands)
         inside = call_of(equation)
@@ -192,6 +192,8 @@ class _Walk:
             self._call = outer
             return results
         arrays = [operand.array for operand in operands]
+        if not equation.outvars:  # it prints, or so
+            return []
         if not moves:
             return [_Value(array, False) for array in _computed(equation, arrays)]
         if name == "ne" and equation.invars[0] is equation.invars[1] and operands[0].entries:  # is it NaN?

@@ -107,11 +107,11 @@ def _newton(case: Case, x: FloatArray) -> Found:
     """Quadratic programmes around x, and a line search, until x stays."""
     value = _total(case)
     here = value(x)
-    found = Found(x, np.zeros(0), "", "it has no value at the starting point")
+    found = Found(x, np.zeros(0), "", "it has no value, or no slope, at a point on the way")
     for _ in range(ROUNDS):
-        if not np.isfinite(here):
-            return found
         slope, hessian = _model(case, x)
+        if not (np.isfinite(here) and np.isfinite(slope).all()):
+            return found
         try:
             refuse_bent(hessian)
         except NotConvex as reason:

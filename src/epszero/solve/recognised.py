@@ -84,7 +84,8 @@ def _read(problem: Minimization, x: PyTree, row: PyTree) -> _Read | Unread | Non
             return Unread(str(kinks.pieces[0]), f"the set {name} has no conic form")
     local = read_kinks(lambda x, _: _value(side, x), x, None, smooth=True)
     if not isinstance(local, Kinks):
-        return Unread(str(kinks.pieces[0]), f"of the regularizer {side}, {getattr(local, 'why', 'nothing is known')}")
+        why = f"it cannot be joined with the regularizer {side} here, as with L1, ElasticNet or a set"
+        return Unread(str(kinks.pieces[0]), why)
     return _Read(Tables(kinks, x), Tables(local, x), side)
 
 

@@ -43,8 +43,8 @@ def solve(  # noqa: PLR0913  (each is one thing to ask)
     that is more (solve/loop.py, solve/rounding.py).
     `method=None` chooses method and step from what is known of B̂ (all, where it is affine): forward-backward where it
     is strongly monotone or cocoercive, its preconditioned form for shared affine constraints, forward-backward-forward
-    where it is merely monotone. Where B is not proved to be monotone, and nobody vouches for it, that is refused;
-    `throw=False` runs and says so in `solution.notes`.
+    where it is merely monotone; a loss with kinks that are recognised is solved as one programme. Where B is not proved
+    to be monotone, and nobody vouches for it, that is refused; `throw=False` runs and says so in `solution.notes`.
     `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
     record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
     a function is called with (k, residual).

@@ -20,7 +20,7 @@ from epszero._types import FloatArray, PyTree
 from epszero.solve.pieces import Pieces, Smooth
 
 SAME = 64 * float(np.finfo(np.float64).eps)  # of the numbers added up: two affine functions are the same
-MOST = 30_000_000  # numbers in the slopes of all branches
+MOST = 20_000_000  # numbers in the slopes of all branches
 CHUNK = 4_000_000  # numbers in the Hessians that are summed at a time
 
 
@@ -131,6 +131,8 @@ class Tables:
         weights = np.full(s, 1.0 / s)
         if degree <= QUADRATIC:
             slope = np.asarray(self._slope(zero, data, weights)[1])
+            if not np.isfinite(slope).all():
+                raise NotConvex("the slope of the smooth part is not finite")
             hessian = None if degree == AFFINE else self._bend(data, zero)
             if hessian is not None:
                 refuse_bent(hessian)
