@@ -68,8 +68,8 @@ def _scaled(given: Programme) -> tuple[Programme, Any]:
     y_size = _largest(given.upper[np.isfinite(given.upper)] * size[np.isfinite(given.upper)], given.q)
     r = given.r / size
     v_size = _largest(r)
-    if given.hessian is not None:
-        v_size = min(v_size, y_size / _largest(given.hessian)) if np.any(given.r) else y_size / _largest(given.hessian)
+    if given.hessian is not None and not np.any(given.r):
+        v_size = y_size / _largest(given.hessian)
     hessian = None if given.hessian is None else given.hessian * (v_size / y_size)
     cones = None
     if given.cones is not None:
