@@ -80,7 +80,7 @@ def test_a_users_program_is_left_alone(x64, dtype):
 
 @pytest.mark.parametrize(("s", "n"), [(100, 120), (100, 150), (20, 200), (10, 400)])
 def test_jax_computes_sums_of_products_over_samples_rightly(s, n):
-    """jaxlib 0.10.2 did not, by a hundred, for n = 150 and 200: Jacobians of averages were wrong, and so was all else."""
+    """jaxlib 0.10.2 did not, by a hundred, for n = 150 and 200: Jacobians of averages were wrong, and more."""
     rows = np.random.default_rng(0).normal(size=(s, n))
 
     def mean_gradient(x):

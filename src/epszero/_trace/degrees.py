@@ -38,12 +38,11 @@ INDEXED = frozenset(
 )
 
 
-def degrees(function: Callable[[PyTree, PyTree], Any], u: PyTree, v: PyTree) -> Degree:
-    """The degree of what `function(u, v)` returns, over all its outputs."""
-    closed = jax.make_jaxpr(function)(u, v)
-    first = len(jax.tree.leaves(u))
-    given = [Degree(u=1) if place < first else Degree(v=1) for place in range(len(closed.jaxpr.invars))]
-    return summed(_through(closed.jaxpr, given))
+def degrees(function: Callable[..., Any], u: PyTree, v: PyTree, *fixed: PyTree) -> Degree:
+    """The degree of what `function(u, v, *fixed)` returns, over all its outputs; `fixed` counts as constant."""
+    closed = jax.make_jaxpr(function)(u, v, *fixed)
+    first, second, rest = (len(jax.tree.leaves(part)) for part in (u, v, fixed))
+    return summed(_through(closed.jaxpr, [Degree(u=1)] * first + [Degree(v=1)] * second + [CONSTANT] * rest))
 
 
 def summed(parts: Sequence[Degree]) -> Degree:

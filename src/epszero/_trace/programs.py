@@ -51,6 +51,16 @@ def written_at(jaxpr: Any) -> str:
     return str(jaxpr.debug_info.func_src_info).replace("\\", "/")
 
 
+def line_of(equation: Any) -> str:
+    """Where an operation was written, outside of JAX and of this library: file, line and function; empty if unknown."""
+    frames = getattr(equation.source_info.traceback, "frames", ())
+    for frame in frames:
+        path = str(frame.file_name).replace("\\", "/")
+        if not any(package in path for package in ("/jax/", "/jaxlib/", "/epszero/_", "/epszero/problems/")):
+            return f"{path.rsplit('/', 1)[-1]}:{frame.line_num}, {frame.function_name.rsplit('.', 1)[-1]}"
+    return ""
+
+
 def applied(primitive: Any, operands: Sequence[Any], params: Any) -> list[Any]:
     """What a primitive of a jaxpr makes of arrays, which may be traced."""
     prepared = primitive.get_bind_params(params)

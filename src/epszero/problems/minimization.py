@@ -18,9 +18,10 @@ from epszero.problems.seen import Examination
 
 
 class Minimization(Problem):
-    """min E loss(x, ξ) + regularizer(x): `loss(x)` or `loss(x, xi)` smooth and convex, the regularizer with a prox.
+    """min E loss(x, ξ) + regularizer(x): `loss(x)` or `loss(x, xi)` convex, the regularizer with a prox.
 
-    A set as regularizer is a constraint. `declared=ez.declare(mu=..., kappa=...)` speaks of the gradient of the loss.
+    The loss is smooth, or has kinks that `ez.solve` recognises. A set as regularizer is a constraint.
+    `declared=ez.declare(mu=..., kappa=...)` speaks of the gradient of the loss.
     """
 
     is_gradient: ClassVar[bool] = True

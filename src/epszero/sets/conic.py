@@ -14,6 +14,7 @@ import numpy as np
 
 from epszero._lazy import sp
 from epszero._types import FloatArray
+from epszero.sets._cones import blocks
 
 
 def cone(kind: str, size: int) -> Any:
@@ -60,6 +61,10 @@ class ConicForm:
             return None
         equal = [np.full(one.dim, kind == "ZeroConeT") for one, kind in zip(self.cones, kinds, strict=True)]
         return self.A.toarray(), self.b, np.concatenate([np.zeros(0, bool), *equal])
+
+    def kinds(self) -> list[tuple[str, Any, slice]]:
+        """The name ("Zero", "Nonnegative" ...), the object and the rows of each cone."""
+        return list(blocks(self.cones))
 
     @staticmethod
     def both(forms: "Sequence[ConicForm]") -> "ConicForm":

@@ -23,10 +23,12 @@ from epszero.oracles import Average, strategies
 from epszero.problems import AggregativeGame
 from epszero.problems.refuted import contradicted
 from epszero.solve.choice import Choice, chosen, fallback_note
+from epszero.solve.kinks import at_a_jump, kink_note
 from epszero.solve.loop import (
     CONVERGED,
     DIVERGED,
     NOT_FINITE,
+    RELATIVE,
     RUNNING,
     STALLED,
     STUCK,
@@ -54,6 +56,7 @@ ENDINGS = {
     STUCK: Status.NO_STEP,
 }
 SMALL = 100_000  # numbers of an average up to which it need not be moved beforehand
+ROUNDED_AWAY = 1e-6  # of u (solve/loop.py): the most that rounding is taken to hide
 PIECES = 8  # of the way from the start to the end, on which B is asked whether it is monotone
 FAILED = (STUCK, STALLED, DIVERGED)  # another method may do better
 
@@ -221,7 +224,7 @@ def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
     if int(run.code) not in (STALLED, STUCK) and not unfinished:
         return attempt
     floor = rounding_floor(attempt.settled, B, run.state)
-    if not run.state.residual <= floor:
+    if not run.state.residual <= min(floor, ROUNDED_AWAY * float(run.unit)):  # more than that is a jump of B̂
         return attempt
     return attempt._replace(run=run._replace(code=np.asarray(CONVERGED)) if default else run, floor=floor)
 
@@ -232,6 +235,10 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
     state, last = run.state, int(run.state.k)
     status = ENDINGS.get(int(run.code), Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP)
     notes = [*setting.notes, *trial.choice.notes, *([] if fallback is None else [fallback])]
+    data, end = values_of(setting.samples), strategies(state.x if state.point is None else state.point)
+    large = request.tol is None and state.residual > RELATIVE * run.scale
+    if status is Status.CONVERGED and large and at_a_jump(request.problem, data, end, trial.B):
+        status, floor = Status.STALLED, None
     if floor is not None and status is not Status.CONVERGED:
         notes.append(too_fine(floor))
     if status is Status.CONVERGED and not _defined(request, setting, state):
@@ -243,6 +250,8 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
         witness = _not_monotone(trial.B, setting.x, state)
         notes += witness
         status = Status.STATIONARY if witness and status is Status.CONVERGED else status
+    if status.is_failure or (status is Status.ITERATIONS_USED_UP and request.wants_tol):
+        notes += kink_note(request.problem, data, end, named=request.method is not None)
     wanted = {look for look in request.recorded_at if look < last}
     kept = [(look, r) for look, r in residuals if look in wanted] + [(last, float(state.residual))]
     with jax.enable_x64(True):

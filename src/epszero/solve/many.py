@@ -9,6 +9,7 @@ from epszero._types import PyTree
 from epszero.methods import Method
 from epszero.problems import ConvexityWarning, Problem
 from epszero.solve.attempt import solutions_of, trial_of
+from epszero.solve.kinks import answered
 from epszero.solve.progress import Report as Progress
 from epszero.solve.progress import checked_progress
 from epszero.solve.request import Request
@@ -44,6 +45,8 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         settings = [setting_of(problem, samples, None, x0) for samples in every]
         for bent in dict.fromkeys(bent for setting in settings for bent in setting.examination.bent):
             warnings.warn(str(bent), ConvexityWarning, stacklevel=3)
-        trials = [trial_of(request, setting) for setting in settings]
-        title = f"{len(trials)} trials, {trials[0].choice.method.description}"
-        return solutions_of(request, trials, progress, title)
+        direct = [answered(request, setting) for setting in settings]
+        trials = [trial_of(request, setting) for setting, one in zip(settings, direct, strict=True) if one is None]
+        title = f"{len(trials)} trials, {trials[0].choice.method.description}" if trials else ""
+        others = iter(solutions_of(request, trials, progress, title) if trials else [])
+        return [next(others) if one is None else one for one in direct]

@@ -294,11 +294,16 @@ def _own_start(problem: Problem, samples: Samples | list[Samples] | None) -> PyT
     if leading is None:
         refuse("x0", "A does not fix the shape of x in every block", "Pass x0, or dim= to each set")
     width = [leaf.shape[-1] for leaf in jax.tree.leaves(samples.values)] if isinstance(samples, Samples) else []
-    answers = {n: _fit(problem, samples, (*leading, n)) for n in {*range(1, MOST_GUESSED + 1), *width}}
-    fitting = [n for n, error in answers.items() if error is None]
+    rows = _rows(samples)
+
+    def tried() -> tuple[list[int], str]:
+        answers = {n: _fit(problem, samples, (*leading, n)) for n in {*range(1, MOST_GUESSED + 1), *width}}
+        return [n for n, error in answers.items() if error is None], str(answers[max(width, default=1)])
+
+    fitting, error = remembered(problem, ("lengths", isinstance(samples, list), _typed_shapes(rows)), tried)
     if len(fitting) == 1:
         return problem.strategies.into_domain(np.zeros((*leading, *fitting)))
-    why = "of several lengths" if fitting else f"of no length that was tried ({answers[max(width, default=1)]})"
+    why = "of several lengths" if fitting else f"of no length that was tried ({error})"
     refuse(
         "x0",
         f"the dimension of x is open: A fits vectors of any length, and the oracle fits vectors {why}",

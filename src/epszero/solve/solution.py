@@ -15,6 +15,7 @@ from epszero.oracles import PrimalDual
 from epszero.problems import Problem
 from epszero.samples import Samples
 from epszero.solve.equilibrium import EquilibriumCheck, equilibrium_check
+from epszero.solve.recognised import subgradient_near
 from epszero.solve.setup import averaged, values_of
 from epszero.solve.status import Status
 
@@ -63,6 +64,7 @@ class Solution:
     start: PyTree = field(default=None, repr=False)  # x⁰, with multipliers where constraints are shared
     asked: Method | None = field(default=None, repr=False)  # the method as the user gave it; None where it was chosen
     finished: str = ""  # by what the run was finished, where it was not by the method alone (solve/newton.py)
+    subgradient: PyTree = field(default=None, repr=False)  # of f̂ at x where the loss has kinks: B̂(x) in the residual
 
     @property
     def x(self) -> PyTree:
@@ -92,9 +94,15 @@ class Solution:
         """Recompute from x, z and the samples: is x in the domain, is z in A(x), how large is the residual."""
         A = self.problem.A
         with double():
-            mean = averaged(self.problem, self.samples, self.point)
-            residual = float(norm(add(self.element, to_numpy(mean(self.point)))))
+            residual = float(norm(add(self.element, self._slope())))
             return Check(A.in_domain(self.point), A.gap(self.point, self.element), residual)
+
+    def _slope(self) -> PyTree:
+        """B̂(x); where the loss has kinks, the element of ∂f̂(x) nearest the one that is given."""
+        data = values_of(self.samples)
+        if self.subgradient is not None:
+            return subgradient_near(self.problem, data, self.point, self.subgradient)
+        return to_numpy(averaged(self.problem, self.samples, self.point)(self.point))
 
     @known_arguments
     def check_equilibrium(self, agents: Sequence[int] | None = None) -> EquilibriumCheck:

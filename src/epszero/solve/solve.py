@@ -11,6 +11,7 @@ from epszero.problems import ConvexityWarning, Problem
 from epszero.samples import Samples
 from epszero.solve.attempt import solutions_of, trial_of
 from epszero.solve.choice import refuse_disproved
+from epszero.solve.kinks import answered
 from epszero.solve.progress import Report as Progress
 from epszero.solve.progress import checked_progress
 from epszero.solve.request import Request
@@ -45,7 +46,7 @@ def solve(  # noqa: PLR0913  (each is one thing to ask)
     where it is merely monotone, the adaptive golden ratio where nothing more is known; and Newton's method, or a convex
     program, finishes what they begin (solve/newton.py), unless `iterations` asks for so many steps. What is not proved
     is told in `solution.notes`. An inclusion or a game that is shown not to be monotone is refused; `throw=False` runs
-    it all the same.
+    it all the same. A loss with kinks that are recognised is solved as one programme (solve/kinks.py).
     `holdout=0.3` keeps 30 % of the samples aside (solution.holdout), unseen by the run. `trace`: iterations at which to
     record the residual (a list, or every n-th; by default 1, 2, …, 10, 20, …, 100, …). `progress=True` shows a bar;
     a function is called with (k, residual).
@@ -60,10 +61,12 @@ def solve(  # noqa: PLR0913  (each is one thing to ask)
         setting = setting_of(problem, data, kept, x0)
         for bent in setting.examination.bent:
             warnings.warn(str(bent), ConvexityWarning, stacklevel=3)
-        trial = trial_of(request, setting)
-        if throw:
-            refuse_disproved(problem, trial.choice)
-        (solution,) = solutions_of(request, [trial], progress)
+        solution = answered(request, setting)
+        if solution is None:
+            trial = trial_of(request, setting)
+            if throw:
+                refuse_disproved(problem, trial.choice)
+            (solution,) = solutions_of(request, [trial], progress)
         if solution.status is Status.NOT_FINITE:
             problem.refuse_undefined(values_of(data), setting.point)
     short = solution.status is Status.ITERATIONS_USED_UP and request.wants_tol

@@ -114,7 +114,7 @@ def _plain(equation: Any, operands: list[Any]) -> list[Any]:
     primitive, params = equation.primitive, equation.params
     inside = call_of(equation)
     if inside is not None:
-        return [_logaddexp(*operands)] if _is_logaddexp(inside[0]) else rerun(*inside, operands, _made)
+        return [_logaddexp(*operands)] if is_logaddexp(inside[0]) else rerun(*inside, operands, _made)
     if any(_custom(part) for part in inner_programs(params)):
         raise NoEnclosure(f"{primitive.name} around a derivative of the user's making")
     return applied(primitive, operands, params)
@@ -132,7 +132,7 @@ def _slope_of_logaddexp(primals: Any, tangents: Any) -> Any:
     return _logaddexp(a, b), da * jax.nn.sigmoid(a - b) + db * jax.nn.sigmoid(b - a)
 
 
-def _is_logaddexp(jaxpr: Any) -> bool:
+def is_logaddexp(jaxpr: Any) -> bool:
     """Whether it is JAX's: by the place where it is written down."""
     where = written_at(jaxpr)
     return where.startswith("logaddexp at ") and "/jax/_src/lax/" in where
