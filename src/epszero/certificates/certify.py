@@ -100,6 +100,7 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
             found = computable(case, kind.examine(case, delta))
             if math.isfinite(found.epsilon):
                 consequences, doubt = _consequences(case, found), _doubt(case)
+                found = replace(found, terms=found.terms | _parts(found))
             else:
                 why, obstacle = "the bound is infinite", Obstacle.OTHER
         except Refused as refused:
@@ -128,6 +129,14 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
         sharp=found.sharp,
         obstacle=obstacle,
     )
+
+
+def _parts(found: Finding) -> dict[str, float]:
+    """What the distance on a certified piece is made of, and what no bound can be below."""
+    sharp = found.sharp
+    if sharp is None or isinstance(sharp.known, Unknown) or not sharp.levels.distance > 0:
+        return {}
+    return sharp.known.parts(sharp.levels, sharp.delta)
 
 
 def _doubt(case: Case) -> str:

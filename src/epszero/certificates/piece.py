@@ -11,9 +11,10 @@ known to lie on it.
 Proof and events: docs/theory.md, section 6. Cost: one factorisation on the face; for aggregative games one per agent.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -131,32 +132,49 @@ def _members(part: Any, batch: tuple[int, ...]) -> list[Any]:
 def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | Unknown:
     n = sum(len(block.entries) for block in blocks)
     mended = np.concatenate([np.broadcast_to(block.face.mended, len(block.entries)) for block in blocks])
-    e, noise = case.empirical[:n] + mended, C[:n]
-    coupling = case.problem.coupling
-    if coupling is None:
-        made = _Separate(case, blocks) if case.jacobian is None else _Whole(case, blocks, None)
-    else:
-        shared = _shared_face(case, n)
-        if (shared[2][~shared[3]] > 0).any():
-            return Unknown("a shared constraint has a multiplier, but is not met with equality")
-        made = _Whole(case, blocks, shared)
-    if made.flat:
+    e = case.empirical[:n] + mended
+    shared = None if case.problem.coupling is None else _shared_face(case, n)
+    if shared is not None and (shared.pulls[~shared.leant] > 0).any():
+        return Unknown("a shared constraint has a multiplier, but is not met with equality")
+    key = b"|".join(block.face.active for block in blocks) + (b"" if shared is None else shared.leant.tobytes())
+    maps = remembered(
+        case.problem, ("piece", case.facts.shapes, C.shape, key), lambda: _maps(case, blocks, shared, C[:n])
+    )
+    if maps.flat:
         return Unknown("B is not strongly monotone on the face of x")
-    T, Me = made.solved(noise), made.solved(e[:, None])[:, 0]
-    shift = made.returned()
-    A, slack, D, value = made.conditions()
-    moved = shift - Me  # x(m̂) − x̂
-    drift = -(made.times(moved[:, None])[:, 0] + e)  # of z, there
-    slopes = made.times(T) - noise  # of z
-    margins = np.concatenate([slack - A @ moved, value + D @ drift])
-    sensitivities = np.concatenate([A @ T, D @ slopes])
-    key = b"|".join(block.face.active for block in blocks) + made.key
-    prices, price_slopes = made.prices(drift, slopes)
-    return AffinePiece(T, moved, margins, sensitivities, blocks, prices, price_slopes, key)
+    missed, slacks, values = (
+        np.concatenate([np.zeros(0), *(getattr(block.face, name) for block in blocks)])
+        for name in ("missed", "slacks", "values")
+    )
+    if shared is not None:
+        missed = np.concatenate([missed, shared.slacks[shared.leant]])
+        slacks = np.concatenate([slacks, shared.slacks[~shared.leant]])
+        values = np.concatenate([values, shared.pulls[shared.leant]])
+    moved = maps.returned(missed) - maps.solved(e[:, None])[:, 0]  # x(m̂) − x̂
+    drift = -(maps.times(moved[:, None])[:, 0] + e)  # of z, there
+    margins = np.concatenate([slacks - maps.rows @ moved, values + maps.duals @ drift])
+    prices = np.zeros(0) if shared is None else shared.pulls + maps.prices @ drift
+    return AffinePiece(maps.T, moved, margins, maps.sensitivities, blocks, prices, maps.prices @ maps.slopes, key)
 
 
-def _shared_face(case: Case, n: int) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
-    """Gx ≤ b of the shared constraints: G, slacks, multipliers, and which of them are leant on."""
+class _Shared(NamedTuple):
+    """Gx ≤ b of the shared constraints."""
+
+    G: FloatArray
+    slacks: FloatArray
+    pulls: FloatArray  # multipliers
+    leant: Any  # which of them are leant on
+
+
+def _maps(case: Case, blocks: list[Block], shared: _Shared | None, noise: FloatArray) -> "_Maps":
+    """What depends on the piece alone."""
+    if case.jacobian is None:
+        assert case.facts.aggregate is not None
+        return _Separate(case.facts.aggregate, blocks, noise)
+    return _Whole(case.jacobian.jacobian, blocks, shared, noise)
+
+
+def _shared_face(case: Case, n: int) -> _Shared:
     coupling, point = case.problem.coupling, case.point
     assert coupling is not None
     assert isinstance(point, PrimalDual)
@@ -166,143 +184,146 @@ def _shared_face(case: Case, n: int) -> tuple[FloatArray, FloatArray, FloatArray
     pulls = np.asarray(point.multipliers, dtype=np.float64)
     size = np.abs(G) @ np.abs(flat_of(case.x)) + np.abs(slack)
     leant = (pulls > 0) & (np.abs(slack) <= NEARLY * np.maximum(size, TOUCHED))
-    return G, slack, pulls, leant
+    return _Shared(G, slack, pulls, leant)
 
 
-class _Whole:
-    """Matrices over all entries."""
+class _Maps(ABC):
+    """The linear algebra of a piece."""
 
-    def __init__(self, case: Case, blocks: list[Block], shared: Any) -> None:
-        assert case.jacobian is not None
-        self.H, self.blocks, self.shared = case.jacobian.jacobian, blocks, shared
-        n = len(self.H)
-        own = _stacked([b.face.normals for b in blocks], blocks, n).toarray()
-        missed = np.concatenate([np.zeros(0), *(b.face.missed for b in blocks)])
-        none = np.zeros((0, n)), np.zeros(0), np.zeros(0), np.zeros(0, bool)
-        G, slack, _, leant = none if shared is None else shared
-        self.N, self.missed = np.vstack([own, G[leant]]), np.concatenate([missed, slack[leant]])
-        self.own, self.key = len(own), leant.tobytes()
-        self.Z = _block_basis(blocks, n) if shared is None else _null(self.N)
-        self.Q = np.concatenate([np.broadcast_to(b.face.curvature, len(b.entries)) for b in blocks])
+    noise: FloatArray  # C
+    rows: Any  # a of all slacks, sparse
+    duals: Any  # functionals of z, sparse
+    prices: FloatArray  # how multipliers of shared constraints follow from z, one row each
+    flat: bool  # H is singular on the face, or normals are not independent
 
-    @cached_property
-    def inner(self) -> FloatArray:
-        """Zᵀ(H + Q)Z."""
-        return self.Z.T @ (self.H @ self.Z + self.Q[:, None] * self.Z)
-
-    @cached_property
-    def flat(self) -> bool:
-        """Whether H is singular on the face, or the normals are not independent."""
-        if len(self.N) + self.Z.shape[1] != len(self.H):
-            return True
-        if not self.Z.shape[1]:
-            return False
-        least = np.linalg.eigvalsh((self.inner + self.inner.T) / 2)
-        return not least[0] > SINGULAR * max(float(least[-1]), 1e-300)
-
+    @abstractmethod
     def solved(self, R: FloatArray) -> FloatArray:
         """MR."""
-        return self.Z @ np.linalg.solve(self.inner, self.Z.T @ R) if self.Z.shape[1] else np.zeros_like(R)
 
+    @abstractmethod
     def times(self, R: FloatArray) -> FloatArray:
         """HR."""
+
+    @abstractmethod
+    def returned(self, missed: FloatArray) -> FloatArray:
+        """(I − M(H + Q))N⁺β."""
+
+    @cached_property
+    def T(self) -> FloatArray:
+        """MC."""
+        return self.solved(self.noise)
+
+    @cached_property
+    def slopes(self) -> FloatArray:
+        """Of z in m: HT − C."""
+        return self.times(self.T) - self.noise
+
+    @cached_property
+    def sensitivities(self) -> FloatArray:
+        """Of slacks and values in m."""
+        return np.concatenate([self.rows @ self.T, self.duals @ self.slopes])
+
+
+class _Whole(_Maps):
+    """Matrices over all entries."""
+
+    def __init__(self, H: FloatArray, blocks: list[Block], shared: _Shared | None, noise: FloatArray) -> None:
+        self.H, self.noise = H, noise
+        n = len(H)
+        own = _stacked([b.face.normals for b in blocks], blocks, n).toarray()
+        G = np.zeros((0, n)) if shared is None else shared.G[shared.leant]
+        self.N = np.vstack([own, G])
+        self.Z = _block_basis(blocks, n) if shared is None else _null(self.N)
+        self.Q = np.concatenate([np.broadcast_to(b.face.curvature, len(b.entries)) for b in blocks])
+        self.inner = self.Z.T @ (H @ self.Z + self.Q[:, None] * self.Z)
+        self.flat = len(self.N) + self.Z.shape[1] != n or not _regular(self.inner)
+        self.rows, self.duals = _conditions(blocks, n)
+        self.prices = np.zeros((0, n))
+        if shared is not None:
+            pulls = np.linalg.pinv(self.N.T)[len(own) :]
+            theirs = self.duals.toarray() - (self.duals @ G.T) @ pulls  # of the sets' own part of z, z − Gᵀλ
+            self.rows = sp.vstack([self.rows, sp.csr_matrix(shared.G[~shared.leant])]).tocsr()
+            self.duals = sp.vstack([sp.csr_matrix(theirs), sp.csr_matrix(pulls)]).tocsr()
+            self.prices = np.zeros((len(shared.leant), n))
+            self.prices[shared.leant] = pulls
+
+    def solved(self, R: FloatArray) -> FloatArray:
+        if not self.Z.shape[1]:
+            return np.zeros_like(R)
+        return self.Z @ self._inverse(self.Z.T @ R)
+
+    @cached_property
+    def _inverse(self) -> Any:
+        from scipy.linalg import lu_factor, lu_solve  # noqa: PLC0415  (slow to load)
+
+        factors: Any = lu_factor(self.inner)
+        return lambda right: lu_solve(factors, right)
+
+    def times(self, R: FloatArray) -> FloatArray:
         return self.H @ R
 
-    def returned(self) -> FloatArray:
-        """(I − M(H + Q))N⁺β."""
-        if not self.missed.any():
+    def returned(self, missed: FloatArray) -> FloatArray:
+        if not missed.any():
             return np.zeros(len(self.H))
-        back = np.linalg.lstsq(self.N, self.missed)[0]
+        back = self._pinv @ missed
         return back - self.solved((self.H @ back + self.Q * back)[:, None])[:, 0]
 
     @cached_property
-    def _pulls(self) -> FloatArray:
-        """How multipliers of all normals follow from z."""
-        return np.linalg.pinv(self.N.T).astype(np.float64)
-
-    def conditions(self) -> tuple[Any, FloatArray, Any, FloatArray]:
-        """Rows and slacks, functionals of z and their values."""
-        n = len(self.H)
-        rows, slack, duals, value = _conditions(self.blocks, n)
-        if self.shared is None:
-            return rows, slack, duals, value
-        G, room, pulls, leant = self.shared
-        prices = self._pulls[self.own :]
-        own = duals.toarray() - (duals @ G[leant].T) @ prices  # of the sets' own part of z, which is z − Gᵀλ
-        return (
-            sp.vstack([rows, sp.csr_matrix(G[~leant])]).tocsr(),
-            np.concatenate([slack, room[~leant]]),
-            sp.vstack([sp.csr_matrix(own), sp.csr_matrix(prices)]).tocsr(),
-            np.concatenate([value, pulls[leant]]),
-        )
-
-    def prices(self, drift: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The multipliers of shared constraints at x(m̂), and how they move with m."""
-        if self.shared is None:
-            return np.zeros(0), np.zeros((0, slopes.shape[1]))
-        _, _, pulls, leant = self.shared
-        now, found = pulls.copy(), np.zeros((len(leant), slopes.shape[1]))
-        now[leant] += self._pulls[self.own :] @ drift
-        found[leant] = self._pulls[self.own :] @ slopes
-        return now, found
+    def _pinv(self) -> FloatArray:
+        return np.linalg.pinv(self.N).astype(np.float64)
 
 
-class _Separate:
+def _regular(inner: FloatArray) -> bool:
+    """Whether H is strongly monotone on the face."""
+    if not len(inner):
+        return True
+    values = np.linalg.eigvalsh((inner + inner.T) / 2)
+    return bool(values[0] > SINGULAR * max(float(values[-1]), 1e-300))
+
+
+class _Separate(_Maps):
     """Aggregative games: blocks of agents, and one small system for the mean."""
 
-    key = b""
-
-    def __init__(self, case: Case, blocks: list[Block]) -> None:
-        whole = case.facts.aggregate
-        assert whole is not None
-        self.agents, self.blocks = whole, blocks
-        self.t = len(blocks[0].entries)
-        own = _matrices(whole)[0]
+    def __init__(self, agents: Aggregate, blocks: list[Block], noise: FloatArray) -> None:
+        self.own, self.average = _matrices(agents)
+        self.noise, self.t = noise, len(blocks[0].entries)
+        self.normals, self.entries = [b.face.normals for b in blocks], [b.entries for b in blocks]
+        n = len(blocks) * self.t
+        self.Q = np.concatenate([np.broadcast_to(b.face.curvature, self.t) for b in blocks])
         self.M = np.zeros((len(blocks), self.t, self.t))
         self.flat = False
         for i, block in enumerate(blocks):
             Z, Q = block.basis, np.broadcast_to(block.face.curvature, self.t)
-            if not Z.shape[1]:
-                continue
-            inner = Z.T @ (own[i] @ Z + Q[:, None] * Z)
-            least = np.linalg.eigvalsh((inner + inner.T) / 2)
-            self.flat = self.flat or not least[0] > SINGULAR * max(float(least[-1]), 1e-300)
+            inner = Z.T @ (self.own[i] @ Z + Q[:, None] * Z)
+            if not _regular(inner):
+                self.flat = True
+                break
             self.M[i] = Z @ np.linalg.solve(inner, Z.T)
-        self.mean = np.eye(self.t) + np.mean(self.M @ _matrices(whole)[1], axis=0)
+        self.mean = np.eye(self.t) + np.mean(self.M @ self.average, axis=0)
+        self.rows, self.duals = _conditions(blocks, n)
+        self.prices = np.zeros((0, n))
 
     def solved(self, R: FloatArray) -> FloatArray:
-        """MR: u_i = M_i(R_i − E_i m), m the mean of the u_i."""
-        rows = R.reshape(len(self.blocks), self.t, -1)
+        """u_i = M_i(R_i − E_i m), m the mean of the u_i."""
+        rows = R.reshape(len(self.M), self.t, -1)
         alone = self.M @ rows
         m = np.linalg.solve(self.mean, np.mean(alone, axis=0))
-        return (alone - self.M @ (_matrices(self.agents)[1] @ m)).reshape(R.shape)
+        return (alone - self.M @ (self.average @ m)).reshape(R.shape)
 
     def times(self, R: FloatArray) -> FloatArray:
-        """HR."""
-        own, average = _matrices(self.agents)
-        rows = R.reshape(len(self.blocks), self.t, -1)
-        return (own @ rows + average @ np.mean(rows, axis=0)).reshape(R.shape)
+        rows = R.reshape(len(self.M), self.t, -1)
+        return (self.own @ rows + self.average @ np.mean(rows, axis=0)).reshape(R.shape)
 
-    def returned(self) -> FloatArray:
-        """(I − M(H + Q))N⁺β."""
-        n = len(self.blocks) * self.t
-        back = np.zeros(n)
-        for block in self.blocks:
-            if block.face.missed.any():
-                back[block.entries] = np.linalg.lstsq(block.face.normals, block.face.missed)[0]
+    def returned(self, missed: FloatArray) -> FloatArray:
+        back, place = np.zeros(len(self.Q)), 0
+        for normals, entries in zip(self.normals, self.entries, strict=True):
+            own = missed[place : place + len(normals)]
+            if own.any():
+                back[entries] = np.linalg.lstsq(normals, own)[0]
+            place += len(normals)
         if not back.any():
             return back
-        Q = np.concatenate([np.broadcast_to(b.face.curvature, self.t) for b in self.blocks])
-        return back - self.solved(self.times(back[:, None]) + (Q * back)[:, None])[:, 0]
-
-    def conditions(self) -> tuple[Any, FloatArray, Any, FloatArray]:
-        """Rows and slacks, functionals of z and their values."""
-        return _conditions(self.blocks, len(self.blocks) * self.t)
-
-    def prices(self, drift: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """None are shared."""
-        del drift
-        return np.zeros(0), np.zeros((0, slopes.shape[1]))
+        return back - self.solved(self.times(back[:, None]) + (self.Q * back)[:, None])[:, 0]
 
 
 def _matrices(whole: Aggregate) -> tuple[FloatArray, FloatArray]:
@@ -313,14 +334,9 @@ def _matrices(whole: Aggregate) -> tuple[FloatArray, FloatArray]:
     return whole.own[:, :, None] * eye, whole.average[:, :, None] * eye
 
 
-def _conditions(blocks: list[Block], n: int) -> tuple[Any, FloatArray, Any, FloatArray]:
-    """Rows and slacks of all blocks, functionals of z and their values."""
-    return (
-        _stacked([b.face.rows for b in blocks], blocks, n),
-        np.concatenate([np.zeros(0), *(b.face.slacks for b in blocks)]),
-        _stacked([b.face.duals for b in blocks], blocks, n),
-        np.concatenate([np.zeros(0), *(b.face.values for b in blocks)]),
-    )
+def _conditions(blocks: list[Block], n: int) -> tuple[Any, Any]:
+    """Rows of all blocks, and functionals of z."""
+    return _stacked([b.face.rows for b in blocks], blocks, n), _stacked([b.face.duals for b in blocks], blocks, n)
 
 
 def _stacked(matrices: list[FloatArray], blocks: list[Block], n: int) -> Any:

@@ -10,10 +10,11 @@ Source: docs/theory.md, section 6, exploitability.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from epszero._memory import remembered
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
 from epszero.certificates.piece import AffinePiece, Block
@@ -38,53 +39,70 @@ def responses_of(case: Case, piece: AffinePiece, C: FloatArray) -> Responses | N
     hessians = case.facts.own_hessians
     if case.problem.coupling is not None or not isinstance(hessians, OwnHessians):
         return None
-    agents = places_of(case.problem, case.x)
-    owner = np.empty(len(piece.T), dtype=int)
-    for agent, entries in enumerate(agents):
-        owner[entries] = agent
-    blocks: list[list[Block]] = [[] for _ in agents]
-    for block in piece.blocks:
-        blocks[int(owner[block.entries[0]])].append(block)
-    found = [
-        _response(own, entries, M, C, case.empirical)
-        for own, entries, M in zip(blocks, agents, hessians.matrices, strict=True)
-    ]
-    known = [one for one in found if one is not None]
-    if len(known) < len(found):
+    key = "responses", case.facts.shapes, C.shape, piece.key
+    maps = remembered(case.problem, key, lambda: _maps(case, piece.blocks, hessians, C))
+    if maps is None:
         return None
-    grams, fixed, margins, sensitivities = zip(*known, strict=True)
-    ends = np.cumsum([0, *(len(one) for one in margins)])
-    places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
-    return Responses(np.stack(grams), np.array(fixed), np.concatenate(margins), np.vstack(sensitivities), places)
+    e = case.empirical
+    values = [np.concatenate([piece.blocks[b].face.values for b in own.blocks]) for own in maps.agents]
+    margins = [value + own.by_duals @ e[own.entries] for own, value in zip(maps.agents, values, strict=True)]
+    fixed = [float(np.sqrt(max(e[own.entries] @ own.S @ e[own.entries], 0.0))) for own in maps.agents]
+    return Responses(maps.grams, np.array(fixed), np.concatenate(margins), maps.sensitivities, maps.places)
 
 
-def _response(
-    blocks: list[Block], entries: Any, M: FloatArray, C: FloatArray, e: FloatArray
-) -> tuple[FloatArray, float, FloatArray, FloatArray] | None:
-    """C_iᵀS_iC_i, √(êᵀSê), and the margins of the face with their sensitivities."""
+class _Agent(NamedTuple):
+    """One agent on its face."""
+
+    entries: Any
+    blocks: list[int]  # its points
+    S: FloatArray
+    by_duals: FloatArray  # how the values that hold the face move with v
+
+
+class _Maps(NamedTuple):
+    """What depends on the piece alone."""
+
+    agents: list[_Agent]
+    grams: FloatArray
+    sensitivities: FloatArray
+    places: list[slice]
+
+
+def _maps(case: Case, blocks: list[Block], hessians: OwnHessians, C: FloatArray) -> _Maps | None:
+    places = places_of(case.problem, case.x)
+    owner = np.empty(sum(len(entries) for entries in places), dtype=int)
+    for agent, entries in enumerate(places):
+        owner[entries] = agent
+    mine: list[list[int]] = [[] for _ in places]
+    for number, block in enumerate(blocks):
+        mine[int(owner[block.entries[0]])].append(number)
+    found = [_agent(blocks, own, at, M) for own, at, M in zip(mine, places, hessians.matrices, strict=True)]
+    agents = [one for one in found if one is not None]
+    if len(agents) < len(found):
+        return None
+    grams = np.stack([C[one.entries].T @ one.S @ C[one.entries] for one in agents])
+    sensitivities = [one.by_duals @ C[one.entries] for one in agents]
+    ends = np.cumsum([0, *(len(rows) for rows in sensitivities)])
+    slices = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+    return _Maps(agents, (grams + np.swapaxes(grams, 1, 2)) / 2, np.vstack(sensitivities), slices)
+
+
+def _agent(blocks: list[Block], own: list[int], entries: Any, M: FloatArray) -> _Agent | None:
+    """S_i, and how its multipliers follow from v; None where M_i is flat on the face."""
     t = len(entries)
     local = {int(entry): place for place, entry in enumerate(entries)}
-    Q = np.zeros(t)
-    inside = [np.array([local[int(entry)] for entry in block.entries]) for block in blocks]
-    Z = np.zeros((t, sum(block.basis.shape[1] for block in blocks)))
-    column = 0
-    for block, own in zip(blocks, inside, strict=True):
-        Z[np.ix_(own, np.arange(column, column + block.basis.shape[1]))] = block.basis
-        Q[own] = block.face.curvature
-        column += block.basis.shape[1]
+    inside = [np.array([local[int(entry)] for entry in blocks[b].entries]) for b in own]
+    Z, Q, column = np.zeros((t, sum(blocks[b].basis.shape[1] for b in own))), np.zeros(t), 0
+    for b, at in zip(own, inside, strict=True):
+        width = blocks[b].basis.shape[1]
+        Z[np.ix_(at, np.arange(column, column + width))] = blocks[b].basis
+        Q[at] = blocks[b].face.curvature
+        column += width
     bent = Z.T @ (M @ Z + Q[:, None] * Z)
     values = np.linalg.eigvalsh((bent + bent.T) / 2) if len(bent) else np.ones(1)
     if not values[0] > FLAT * max(float(values[-1]), 1e-300):
         return None
     S = Z @ np.linalg.solve(bent, Z.T)  # 0 on a face of one point
-    own_noise, own_e = C[entries], e[entries]
     turned = M @ S - np.eye(t)
-    margins, sensitivities = [np.zeros(0)], [np.zeros((0, C.shape[1]))]
-    for block, own in zip(blocks, inside, strict=True):
-        face = block.face
-        by_duals = face.duals @ turned[own]
-        margins.append(face.values + by_duals @ own_e)
-        sensitivities.append(by_duals @ own_noise)
-    gram = own_noise.T @ S @ own_noise
-    fixed = float(np.sqrt(max(own_e @ S @ own_e, 0.0)))
-    return (gram + gram.T) / 2, fixed, np.concatenate(margins), np.vstack(sensitivities)
+    by_duals = [blocks[b].face.duals @ turned[at] for b, at in zip(own, inside, strict=True)]
+    return _Agent(entries, own, S, np.vstack(by_duals))

@@ -26,7 +26,7 @@ from epszero._shaped import Shaped, norm
 from epszero._types import Array, FloatArray, PyTree
 from epszero.sets._normals import Normal
 from epszero.sets.conic import ConicForm
-from epszero.sets.faces import Face, face_of_rows
+from epszero.sets.faces import Face, Rows
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # relative to a point: what `exact` may be off by
 
@@ -111,19 +111,20 @@ class Set(Shaped):
 
     def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
         rows = self._linear_rows(len(x))
-        return None if rows is None else face_of_rows(*rows, x, z)
+        return None if rows is None else rows.face(x, z)
 
-    def _linear_rows(self, n: int) -> tuple[FloatArray, FloatArray, Any] | None:
-        """(G, h, which are equations) of {x ∈ Rⁿ : Gx ≤ h}, from the conic form; None where it is not polyhedral."""
+    def _linear_rows(self, n: int) -> Rows | None:
+        """{x ∈ Rⁿ : Gx ≤ h}, from the conic form; None where it is not polyhedral."""
         return remembered(self, ("linear rows", n), lambda: self._find_rows(n))
 
-    def _find_rows(self, n: int) -> tuple[FloatArray, FloatArray, Any] | None:
+    def _find_rows(self, n: int) -> Rows | None:
         if self.rank != 1:
             return None
         try:
-            return self.conic(n).linear
+            linear = self.conic(n).linear
         except InputError:
             return None
+        return None if linear is None else Rows(*linear)
 
     def _point(self) -> Array:
         return self._project(jnp.zeros(self.batch_shape + self.known_point_shape))

@@ -32,31 +32,72 @@ class Face(NamedTuple):
     mended: FloatArray | float = 0.0  # what was added to z so that it is in A(x) to the last digit
 
 
-def face_of_rows(G: FloatArray, h: FloatArray, equal: Any, x: FloatArray, z: FloatArray) -> Face | None:
-    """Of {x : Gx ≤ h, = h where `equal`} at x with the normal z; None where z is not normal there."""
-    from scipy.optimize import nnls  # noqa: PLC0415  (slow to load)
+class Rows:
+    """{x : Gx ≤ h, = h where `equal`}, and the faces of it that were looked at."""
 
-    slack = h - G @ x
-    size = np.maximum(np.abs(h), np.abs(G) @ np.abs(x))
-    touched = np.flatnonzero(~equal & (slack <= TOUCHED * np.maximum(size, 1e-300)))
-    fixed = np.flatnonzero(equal)
-    generators = np.vstack([G[touched], G[fixed], -G[fixed]])
-    pulls = nnls(generators.T, z)[0] if len(generators) else np.zeros(0)
-    apart = z - pulls @ generators
-    if float(np.abs(apart).max(initial=0.0)) > 1e-9 * max(float(np.abs(z).max(initial=0.0)), 1e-300):
-        return None
-    of_rows = pulls[: len(touched)]
-    leant = of_rows > PULLED * max(float(of_rows.max(initial=0.0)), 1e-300)
-    apart = apart + of_rows[~leant] @ G[touched[~leant]]
-    kept = touched[leant]
-    independent = independent_rows(G[fixed])
-    normals = np.vstack([G[kept], G[fixed][independent]])
-    if len(normals) and np.linalg.matrix_rank(normals, tol=ALIKE * float(np.abs(normals).max())) < len(normals):
-        return None  # multipliers are not unique: this piece has no one way to say how firm it is
-    missed = np.concatenate([slack[kept], slack[fixed][independent]])
-    rest = np.setdiff1d(np.flatnonzero(~equal), kept)
-    duals: Any = np.linalg.pinv(normals.T)[: len(kept)] if len(normals) else np.zeros((0, len(x)))
-    return Face(normals, missed, G[rest], slack[rest], duals, of_rows[leant], active=kept.tobytes(), mended=-apart)
+    def __init__(self, G: FloatArray, h: FloatArray, equal: Any) -> None:
+        self.G, self.h, self.equal = G, h, equal
+        self.sizes = np.abs(G)
+        self._known: dict[bytes, tuple[FloatArray, FloatArray, Any, Any] | None] = {}
+
+    def face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        """At x with the normal z; None where z is not normal there, or its multipliers are not unique."""
+        slack = self.h - self.G @ x
+        size = np.maximum(np.abs(self.h), self.sizes @ np.abs(x))
+        touched = np.flatnonzero(~self.equal & (slack <= TOUCHED * np.maximum(size, 1e-300)))
+        kept, pulls = self._leant_on(touched, z)
+        if kept is None:
+            return None
+        normals, back, fixed, rest = kept
+        apart = z - pulls @ normals
+        if float(np.abs(apart).max(initial=0.0)) > 1e-9 * max(float(np.abs(z).max(initial=0.0)), 1e-300):
+            return None
+        own = len(normals) - len(fixed)
+        held = touched[: len(touched)] if own == len(touched) else np.setdiff1d(np.flatnonzero(~self.equal), rest)
+        missed = np.concatenate([slack[held], slack[fixed]])
+        return Face(
+            normals,
+            missed,
+            self.G[rest],
+            slack[rest],
+            back[:own],
+            pulls[:own],
+            active=held.tobytes(),
+            mended=-apart,
+        )
+
+    def _leant_on(self, touched: Any, z: FloatArray) -> tuple[Any, FloatArray]:
+        """The face of the rows that pull, and how much each does: all that are touched, or those of least squares."""
+        known = self._face(touched)
+        if known is not None:
+            pulls = known[1] @ z
+            own = pulls[: len(touched)]
+            if (own > PULLED * max(float(np.abs(pulls).max(initial=0.0)), 1e-300)).all():
+                return known, pulls
+        from scipy.optimize import nnls  # noqa: PLC0415  (slow to load)
+
+        fixed = self.G[self.equal]
+        generators = np.vstack([self.G[touched], fixed, -fixed])
+        found = nnls(generators.T, z)[0][: len(touched)] if len(generators) else np.zeros(0)
+        leant = touched[found > PULLED * max(float(found.max(initial=0.0)), 1e-300)]
+        known = self._face(leant)
+        return known, np.zeros(0) if known is None else known[1] @ z
+
+    def _face(self, kept: Any) -> tuple[FloatArray, FloatArray, Any, Any] | None:
+        """Normals, what turns z into multipliers, the equations among them, and the other rows; by the rows kept."""
+        key = kept.tobytes()
+        if key not in self._known:
+            self._known[key] = self._found(kept)
+        return self._known[key]
+
+    def _found(self, kept: Any) -> tuple[FloatArray, FloatArray, Any, Any] | None:
+        fixed = np.flatnonzero(self.equal)
+        fixed = fixed[independent_rows(self.G[fixed])]
+        normals = np.vstack([self.G[kept], self.G[fixed]])
+        if len(normals) and np.linalg.matrix_rank(normals, tol=ALIKE * float(np.abs(normals).max())) < len(normals):
+            return None  # multipliers are not unique: this piece has no one way to say how firm it is
+        back: Any = np.linalg.pinv(normals.T) if len(normals) else np.zeros((0, self.G.shape[1]))
+        return normals, back, fixed, np.setdiff1d(np.flatnonzero(~self.equal), kept)
 
 
 def independent_rows(rows: FloatArray) -> Any:
