@@ -15,7 +15,7 @@ from epszero.facts.gram import Gram
 from epszero.oracles import Average, Collapsed
 
 FEATURES = 2000  # of all data sets together, whose effect on x is worked out
-WRITTEN = 4_000_000  # entries of C that are written down
+WRITTEN = 20_000_000  # entries of C that are written down
 
 
 class TooLarge(Exception):
