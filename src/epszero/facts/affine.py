@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._memory import remembered, shape_of
+from epszero._points import entries
 from epszero._trace.degrees import Degree, degrees
 from epszero._trace.programs import forwards
 from epszero._types import FloatArray, PyTree
@@ -160,6 +162,12 @@ def base_oracle(problem: Problem) -> Oracle:
     return problem.oracle.base if isinstance(problem.oracle, Coupled) else problem.oracle
 
 
+def oracle_at(problem: Problem, x: PyTree, row: PyTree) -> Oracle:
+    """The same for points like x and samples like `row`, ready for compiled programs (oracles/traced.py)."""
+    key = "oracle", shape_of((x, row))
+    return remembered(problem, key, lambda: base_oracle(problem).traced(x, row))
+
+
 def first_rows(data: PyTree) -> PyTree:
     """The first sample, of each data set where agents have their own."""
     if isinstance(data, OwnData):
@@ -176,16 +184,21 @@ def jacobians(oracle: Oracle, x: PyTree, rows: PyTree) -> Any:
     )
 
 
+@jax.jit
+def _jacobian(oracle: Oracle, x: PyTree, row: PyTree) -> Any:
+    flat, unravel = ravel_pytree(x)
+    return jax.jacfwd(forwards(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
+
+
 def constant_jacobian(problem: Problem, row: PyTree, x: PyTree) -> ConstantJacobian | None:
     """J where it is proved to be constant, and small enough to be written down."""
-    oracle, (flat, unravel) = base_oracle(problem), ravel_pytree(x)
-    if len(flat) > DENSE:
+    oracle = oracle_at(problem, x, row)
+    if entries(x) > DENSE:
         return None
     degree = degrees(oracle, x, () if row is None else row)
     if degree.u > 1 or degree.mixed:
         return None
-    jacobian = jax.jit(jax.jacfwd(forwards(lambda v: ravel_pytree(oracle(unravel(v), row))[0])))(flat)
-    jacobian = np.asarray(jacobian)
+    jacobian = np.asarray(_jacobian(oracle, x, row))
     return ConstantJacobian(jacobian) if np.isfinite(jacobian).all() else None
 
 

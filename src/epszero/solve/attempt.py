@@ -14,7 +14,7 @@ import numpy as np
 
 from epszero._double import on_device, to_numpy
 from epszero._memory import remembered
-from epszero._points import entries, inner, norm, pick, stacked, subtract
+from epszero._points import entries, inner, norm, pick, shared_apart, stacked, subtract
 from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
@@ -149,13 +149,17 @@ def _driven(
     """Runs with programs alike, from x⁰ to their ends."""
     A, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
     methods, averages = [one.bare() for one in settled], [trial.B for trial in trials]
-    method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(averages))
-    B = on_device(average) if entries(average) > SMALL else average
+    apart, same = shared_apart(averages)
+    method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(apart))
+    B, same = (on_device(one) if entries(one) > SMALL else one for one in (average, same))
     set_off, advance = (set_off_one, advance_one) if alone else (set_off_many, advance_many)
+    rest = () if alone else (same,)
     drive = Drive(request.steps, request.recorded_at, (x, x, x, averages))
 
     def onward(run: Run | None, stops: Any) -> tuple[Run, Any]:
-        return set_off(method, A, B, x, request.tol, stops) if run is None else advance(method, A, B, run, stops)
+        if run is None:
+            return set_off(method, A, B, x, request.tol, stops, *rest)
+        return advance(method, A, B, run, stops, *rest)
 
     def told(run: Run) -> None:
         k, residual = (np.max(np.asarray(leaf)) for leaf in (run.state.k, run.state.residual))

@@ -245,7 +245,8 @@ def _refuse_bent(problem: Problem, samples: Samples | list[Samples] | None, x: P
     if samples is None:
         return
     first, last = (_sample(samples, i) for i in (0, -1))
-    bends = [float(_bend(problem.oracle, point, first, last)) for point in _two_points(x)]
+    oracle = problem.oracle.traced(x, first)
+    bends = [float(_bend(oracle, point, first, last)) for point in _two_points(x)]
     bend = max(bend if bend > 0 else 0.0 for bend in bends)
     if bend > 1e-9:
         refuse(

@@ -1,0 +1,91 @@
+"""A user's function, traced for points and samples of given shapes: its numbers are inputs of compiled programs.
+
+Functions with one skeleton (_trace/recorded.py) are one kind of pytree, with their numbers as leaves. So a problem that
+is built anew with other numbers runs the programs that were compiled before, and is itself forgotten as soon as nobody
+holds it. A function whose operations cannot be compared stays what it is, compared by identity.
+"""
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epszero._memory import remembered
+from epszero._pytree import Node
+from epszero._trace.recorded import Recorded, recorded, run
+from epszero._types import PyTree
+from epszero.oracles._base import Opaque
+
+
+class Code:
+    """A program without its numbers: one object for each, so that it is compared by identity."""
+
+    def __init__(self, program: Recorded) -> None:
+        nothing = np.zeros(0)
+        self.program = program._replace(skeleton=None, scalars=nothing, arrays=())
+
+    def __repr__(self) -> str:
+        return f"<{len(self.program.steps)} operations>"
+
+
+_codes: "WeakValueDictionary[Any, Code]" = WeakValueDictionary()
+
+
+def code_of(program: Recorded, *fixed: Any) -> Code:
+    """The one object for this skeleton and whatever else is fixed."""
+    key = program.skeleton, fixed
+    code = _codes.get(key)
+    if code is None:
+        code = _codes[key] = Code(program)
+    return code
+
+
+class Traced(Node):
+    """What a function computes, for arguments of the shapes that it was traced with."""
+
+    static = ("code",)
+    code: Code
+    scalars: Any
+    arrays: tuple[Any, ...]
+
+    def __call__(self, *arguments: PyTree) -> PyTree:
+        program = self.code.program
+        leaves = jax.tree.leaves(arguments)
+        inputs = [leaves[slot] for slot in program.slots]
+        ends = run(program, unpacked(self.scalars), self.arrays, program.starts, inputs)
+        return jax.tree.unflatten(jax.tree.structure(program.returned), [jnp.asarray(end) for end in ends])
+
+    def __repr__(self) -> str:
+        return repr(self.code)
+
+
+def unpacked(vector: Any) -> list[Any]:
+    """The entries of a vector."""
+    return list(vector) if isinstance(vector, np.ndarray) else list(jnp.unstack(vector)) if len(vector) else []
+
+
+def recording(function: Opaque, *examples: PyTree) -> Recorded | None:
+    """What is written down of a function, once for arguments of these shapes."""
+    leaves, structure = jax.tree.flatten(examples)
+    shapes = [jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+    key = "recorded", structure, tuple((one.shape, one.dtype) for one in shapes)
+    return remembered(function, key, lambda: recorded(function.function, *jax.tree.unflatten(structure, shapes)))
+
+
+def returned(function: Any, *examples: PyTree) -> PyTree:
+    """The shapes of what a function returns."""
+    program = recording(function, *examples) if isinstance(function, Opaque) else None
+    return jax.eval_shape(function, *examples) if program is None else program.returned
+
+
+def traced(function: Any, *examples: PyTree) -> Any:
+    """A function as a pytree of its numbers; as it is where that cannot be, or where it is one already."""
+    if not isinstance(function, Opaque):
+        return function
+    program = recording(function, *examples)
+    if program is None:
+        return function
+    code = code_of(program, program.starts, program.slots)
+    return Traced.holding(code=code, scalars=program.scalars, arrays=program.arrays)
