@@ -8,36 +8,29 @@ functions are opened. What cannot be compared (callbacks, effects, derivatives o
 Cost: O(operations).
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from enum import Enum
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from epszero._trace.programs import CALLS, applied, is_literal, opened, written_at
+from epszero._trace.rolled import Rolled, rolled
+from epszero._trace.steps import ARRAY, INPUT, LITERAL, SCALAR, SHARED, VALUE, Step
 from epszero._types import PyTree
 
-VALUE, INPUT, SCALAR, ARRAY, LITERAL = range(5)
 PLAIN = (bool, int, float, complex, str, bytes, NoneType)
-
-
-class Step(NamedTuple):
-    """One operation; operands are (kind, place)."""
-
-    primitive: Any
-    params: dict[str, Any]
-    operands: tuple[tuple[int, int], ...]
-    outputs: int  # how many
-    starts: tuple[int, ...]  # places of the starts of a slice among all of them; empty for all else
 
 
 class Recorded(NamedTuple):
     """A function of the leaves of its arguments."""
 
     skeleton: Any  # hashable; equal only where steps, literals, ends and structures are
-    steps: tuple[Step, ...]
+    steps: tuple[Step | Rolled, ...]
     literals: tuple[Any, ...]  # numbers that are no floating-point ones
     ends: tuple[tuple[int, int], ...]  # what is returned, as operands
     structure: Any  # of the arguments
@@ -48,19 +41,66 @@ class Recorded(NamedTuple):
     slots: tuple[int, ...]  # the leaf of the arguments that is read at each place
 
 
-def run(
-    program: Recorded, scalars: Sequence[Any], arrays: Sequence[Any], starts: Sequence[Any], inputs: Sequence[Any]
-) -> list[Any]:
-    """The leaves of what is returned, for these numbers in place of its own; `inputs`: what is read at each place."""
-    values: list[Any] = []
-    table = {VALUE: values, INPUT: inputs, SCALAR: scalars, ARRAY: arrays, LITERAL: program.literals}
+class Reader(Protocol):
+    """Where a program finds its numbers and arguments; several at once are stacked."""
+
+    def input(self, place: int) -> Any: ...
+    def inputs(self, places: Sequence[int]) -> Any: ...
+    def scalar(self, place: int) -> Any: ...
+    def scalars(self, places: Sequence[int]) -> Any: ...
+    def array(self, place: int) -> Any: ...
+    def start(self, place: int) -> Any: ...
+
+
+def run(program: Recorded, reader: Reader) -> list[Any]:
+    """The leaves of what is returned."""
+    values: dict[int, Any] = {}
+    outer = {VALUE: values.__getitem__, SHARED: values.__getitem__, LITERAL: program.literals.__getitem__}
+    outer |= {INPUT: reader.input, SCALAR: reader.scalar, ARRAY: reader.array}
     for step in program.steps:
-        operands = [table[kind][place] for kind, place in step.operands]
-        if step.starts:
-            values.append(_sliced(operands[0], step.params, [starts[place] for place in step.starts]))
+        if isinstance(step, Rolled):
+            values[step.first] = _looped(step, reader, outer)
         else:
-            values += applied(step.primitive, operands, step.params)
-    return [table[kind][place] for kind, place in program.ends]
+            _made(step, outer, reader.start, values)
+    return [outer[kind](place) for kind, place in program.ends]
+
+
+def _made(step: Step, table: dict[int, Callable[[int], Any]], start: Callable[[int], Any], values: Any) -> None:
+    operands = [table[kind](place) for kind, place in step.operands]
+    if step.starts:
+        results = [_sliced(operands[0], step.params, [start(place) for place in step.starts])]
+    else:
+        results = applied(step.primitive, operands, step.params)
+    values.update(zip(range(step.first, step.first + len(results)), results, strict=True))
+
+
+def _looped(loop: Rolled, reader: Reader, outer: dict[int, Callable[[int], Any]]) -> Any:
+    """A body mapped over what its terms read."""
+    inputs = [reader.inputs(column) for column in loop.inputs]
+    scalars = [reader.scalars(column) for column in loop.scalars]
+    starts = [[reader.start(place) for place in column] for column in loop.starts]
+    still = [column[0] if _all_one(column) else None for column in starts]
+    moving = [jnp.stack(column) for column, one in zip(starts, still, strict=True) if one is None]
+
+    def body(inputs: Any, scalars: Any, moving: Any) -> Any:
+        values: dict[int, Any] = {}
+        told = iter(moving)
+        begin = [next(told) if one is None else one for one in still]
+        inside = {VALUE: values.__getitem__, INPUT: inputs.__getitem__, SCALAR: scalars.__getitem__}
+        for step in loop.body:
+            _made(step, outer | inside, begin.__getitem__, values)
+        return (outer | inside)[loop.end[0]](loop.end[1])
+
+    terms = jax.vmap(body)(inputs, scalars, moving)
+    if loop.axis is None:
+        return functools.reduce(jnp.add, [outer[kind](place) for kind, place in loop.rest], jnp.sum(terms, axis=0))
+    there = jnp.moveaxis(terms, 0, loop.axis)
+    shape = there.shape
+    return there.reshape(*shape[: loop.axis], -1, *shape[loop.axis + 2 :])
+
+
+def _all_one(starts: list[Any]) -> bool:
+    return all(isinstance(start, int) and start == starts[0] for start in starts)
 
 
 def _sliced(operand: Any, params: dict[str, Any], starts: list[Any]) -> Any:
@@ -103,13 +143,14 @@ class _Recorder:
     def record(self, closed: Any, structure: Any, returned: Any) -> Recorded:
         given = [("leaf", place, _aval(variable.aval)) for place, variable in enumerate(closed.jaxpr.invars)]
         ends = tuple(self._operand(atom) for atom in self._through(closed.jaxpr, closed.consts, given))
+        steps, keys = rolled(self.steps, self.keys, ends, self.inputs)
         arrays = tuple((np.shape(array), str(array.dtype)) for array in self.arrays)
         literals = tuple((np.shape(value), str(value.dtype), value.tobytes()) for value in self.literals)
         made = jax.tree.structure(returned)
-        skeleton = tuple(self.keys), literals, ends, structure, made, arrays, len(self.scalars), tuple(self.inputs)
+        skeleton = tuple(keys), literals, ends, structure, made, arrays, len(self.scalars), tuple(self.inputs)
         return Recorded(
             skeleton,
-            tuple(self.steps),
+            tuple(steps),
             tuple(self.literals),
             ends,
             structure,
@@ -153,7 +194,7 @@ class _Recorder:
         made = tuple(_aval(variable.aval) for variable in outputs)
         weak = tuple(getattr(atom.aval, "weak_type", False) for atom in equation.invars)
         self.keys.append((primitive, refs, _params_key(primitive.name, told), made, weak))
-        self.steps.append(Step(primitive, params, refs, len(outputs), starts))
+        self.steps.append(Step(primitive, params, refs, made, self.values, starts))
         places = range(self.values, self.values + len(outputs))
         self.values += len(outputs)
         return [(VALUE, place) for place in places]

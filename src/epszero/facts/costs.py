@@ -182,13 +182,13 @@ def _suspects(game: Game, row: PyTree, x: PyTree, domain: Callable[[], Bounds], 
         return list(range(game.agents))
     seen, found = () if row is None else (row,), list[int]()
     for part in together.parts():
-        agents = part.members
+        agents = sorted(part.members)
 
         def costs(owns: PyTree, rest: PyTree, part: Together = part, agents: list[int] = agents) -> Any:
             y = list(rest[0])
             for agent, own in zip(agents, owns, strict=True):
                 y[agent] = own
-            return jnp.stack(part.values(rest[0], y, *rest[1]))
+            return part.values(rest[0], y, *rest[1])
 
         def boxes(agents: list[int] = agents) -> tuple[PyTree, PyTree]:
             around = _within(domain(), x)

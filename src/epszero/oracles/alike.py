@@ -14,28 +14,30 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from epszero._pytree import Node
 from epszero._trace.programs import forwards
-from epszero._trace.recorded import INPUT, VALUE, Recorded, run
+from epszero._trace.recorded import Recorded, run
+from epszero._trace.steps import INPUT, VALUE
 from epszero._types import PyTree
 from epszero.oracles._base import Opaque
+from epszero.oracles.packed import Packed, Packing
 from epszero.oracles.traced import Code, code_of, recording, unpacked
 
-OWN, FIXED, OTHER, SOME = "own", "fixed", "other", "some"
+OWN, FIXED, OTHER, SOME, SAMPLE = "own", "fixed", "other", "some", "sample"
 
 
 class Place(NamedTuple):
     """What is read at one place of a program."""
 
-    kind: str  # OWN: a leaf of the own strategy; FIXED: one leaf for all; OTHER: one each; SOME: sometimes the own one
-    leaf: int  # OWN and SOME: which leaf of the own strategy; FIXED: of all leaves
-    pool: int  # SOME and OTHER: which pool of leaves of one shape
-    column: int  # SOME and OTHER: where the agents' places in the pool are written
+    kind: str  # the own strategy, one leaf for all, another for each agent, sometimes the own one, or the sample
+    pool: int  # of leaves of one shape
+    leaf: int  # OWN and SOME: which leaf of the own strategy; FIXED: its row in the pool; SAMPLE: which leaf
 
 
 class OwnModel(NamedTuple):
-    """A cost as a function of the own strategy, flat."""
+    """A cost as a function of the own strategy, flat; stacked over agents."""
 
     value: Any
     gradient: Any  # (n_i,)
@@ -45,85 +47,119 @@ class OwnModel(NamedTuple):
 class Alike(Node):
     """A batch of agents."""
 
-    static = ("code", "agents", "places", "pools", "starts", "in_common")
+    static = ("code", "agents", "places", "homes", "starts", "in_common", "own")
     code: Code
     agents: tuple[int, ...]
     places: tuple[Place, ...]
-    pools: tuple[tuple[int, ...], ...]  # leaves of one shape that are gathered from
+    homes: tuple[tuple[int, tuple[int, ...]], ...]  # of each leaf of a strategy: its pool, and the agents' rows there
     starts: tuple[int | None, ...]  # None: another for each agent
     in_common: tuple[bool, ...]  # scalars
+    own: Any  # structure of a strategy
     same: Any  # scalars in common
     scalars: Any  # (G, …), the others
     arrays: tuple[Any, ...]  # in common: as they are; else None
     own_arrays: tuple[Any, ...]  # (G, …); None where in common
     own_starts: Any  # (G, …)
-    rows: Any  # (G, …): places in pools
-    mine: Any  # (G, leaves of a strategy): places of the own strategy in the pools; −1 where it is in none
+    rows: Any  # (G, places): rows in pools
 
-    def mapped(self, function: Callable[..., Any], leaves: Sequence[Any], own: Sequence[Any]) -> Any:
-        """`function(cost, own leaves)` for every agent of the batch, where cost is a function of the own leaves."""
-        pooled = [jnp.stack([leaves[place] for place in pool]) for pool in self.pools]
+    def mapped(self, function: Callable[..., Any], x: Packed, y: Packed, sample: Sequence[Any]) -> Any:
+        """`function(f_i, y_i)` for every agent of the batch, f_i a function of the own strategy, nested as it is."""
+        own = [jnp.asarray(y[pool])[np.array(rows)] for pool, rows in self.homes]
+        mine = np.array([rows for _, rows in self.homes], dtype=np.int32).T
 
-        def one(numbers: Any, own: Any) -> Any:
-            return function(lambda mine: self._cost(numbers, leaves, pooled, mine), own)
+        def one(numbers: Any, own: Any, mine: Any) -> Any:
+            def cost(strategy: PyTree) -> Any:
+                return run(self.code.program, _Agent(self, numbers, x, sample, jax.tree.leaves(strategy), mine))[0]
 
-        numbers = self.scalars, self.own_arrays, self.own_starts, self.rows, self.mine
-        return jax.vmap(one)(numbers, list(own))
+            return function(cost, jax.tree.unflatten(self.own, own))
 
-    def _cost(self, numbers: Any, leaves: Sequence[Any], pooled: Sequence[Any], own: Sequence[Any]) -> Any:
-        scalars, arrays, starts, rows, mine = numbers
-        inputs: list[Any] = []
-        gathered = {pool: values[rows[self._columns(pool)]] for pool, values in enumerate(pooled)}
-        read = {place.column: value for pool in gathered for place, value in self._read(pool, gathered[pool])}
-        for place in self.places:
-            if place.kind == OWN:
-                inputs.append(own[place.leaf])
-            elif place.kind == FIXED:
-                inputs.append(leaves[place.leaf])
-            elif place.kind == OTHER:
-                inputs.append(read[place.column])
-            else:
-                here = rows[place.column] == mine[place.leaf]
-                inputs.append(jnp.where(here, own[place.leaf], read[place.column]))
-        alike, others = iter(unpacked(self.same)), iter(unpacked(scalars))
-        values = [next(alike) if same else next(others) for same in self.in_common]
-        held = [ours if mine is None else mine for ours, mine in zip(self.arrays, arrays, strict=True)]
-        moved = iter(unpacked(starts))
-        begin = [next(moved) if start is None else start for start in self.starts]
-        return run(self.code.program, values, held, begin, inputs)[0]
+        return jax.vmap(one)((self.scalars, self.own_arrays, self.own_starts, self.rows), own, mine)
 
     def indifferent(self) -> list[int]:
         """Agents whose cost does not depend on their own strategy, by following the operations."""
-        wanted, program = set(self.code.program.ends), self.code.program
-        place = sum(step.outputs for step in program.steps)
+        program = self.code.program
+        wanted = set(program.ends)
         for step in reversed(program.steps):
-            place -= step.outputs
-            if any((VALUE, place + k) in wanted for k in range(step.outputs)):
+            if any((VALUE, step.first + k) in wanted for k in range(step.outputs)):
                 wanted.update(step.operands)
-        read = [one for k, one in enumerate(self.places) if (INPUT, k) in wanted]
-        if any(one.kind == OWN for one in read):
-            return []
-        some = [
-            np.asarray(self.rows)[:, one.column] == np.asarray(self.mine)[:, one.leaf]
-            for one in read
-            if one.kind == SOME
-        ]
-        own = np.any(some, axis=0) if some else np.zeros(len(self.agents), dtype=bool)
-        return [agent for agent, reads in zip(self.agents, own, strict=True) if not reads]
+        rows, reads = np.asarray(self.rows), np.zeros(len(self.agents), dtype=bool)
+        for number, place in enumerate(self.places):
+            if (INPUT, number) in wanted and place.kind in (OWN, SOME):
+                reads |= rows[:, number] == np.array(self.homes[place.leaf][1])
+        return [agent for agent, yes in zip(self.agents, reads, strict=True) if not yes]
 
-    def _columns(self, pool: int) -> Any:
-        return np.array([place.column for place in self._gathered(pool)], dtype=int)
 
-    def _gathered(self, pool: int) -> list[Place]:
-        return [place for place in self.places if place.kind in (OTHER, SOME) and place.pool == pool]
+class _Agent:
+    """One agent of a batch, as a reader of its program."""
 
-    def _read(self, pool: int, values: Any) -> list[tuple[Place, Any]]:
-        return list(zip(self._gathered(pool), jnp.unstack(values) if len(values) else (), strict=True))
+    def __init__(self, batch: Alike, numbers: Any, x: Packed, sample: Sequence[Any], own: list[Any], mine: Any) -> None:
+        scalars, self.own_arrays, starts, self.rows = numbers
+        self.batch, self.x, self.sample, self.own, self.mine = batch, x, sample, own, mine
+        self.own_scalars, self.moved = scalars, iter_places(batch.starts, starts)
+        self.at = np.cumsum([not one for one in batch.in_common]) - 1  # place among the own scalars
+        self.at_same = np.cumsum(batch.in_common) - 1
+
+    def input(self, place: int) -> Any:
+        kind, pool, leaf = self.batch.places[place]
+        if kind == SAMPLE:
+            return self.sample[leaf]
+        if kind == OWN:
+            return self.own[leaf]
+        if kind == FIXED:
+            return self.x[pool][leaf]
+        other = jnp.asarray(self.x[pool])[self.rows[place]]
+        return other if kind == OTHER else jnp.where(self.rows[place] == self.mine[leaf], self.own[leaf], other)
+
+    def inputs(self, places: Sequence[int]) -> Any:
+        read = [self.batch.places[place] for place in places]
+        kinds, pools = {one.kind for one in read}, {one.pool for one in read}
+        leaves = {one.leaf for one in read if one.kind in (OWN, SOME)}
+        if kinds == {OWN} and len(leaves) == 1:
+            own = self.own[leaves.pop()]
+            return jnp.broadcast_to(own, (len(places), *jnp.shape(own)))
+        if SAMPLE in kinds or len(pools) > 1 or len(leaves) > 1:
+            return jnp.stack([self.input(place) for place in places])
+        pool = jnp.asarray(self.x[pools.pop()])
+        if kinds == {FIXED}:
+            return pool[np.array([one.leaf for one in read])]
+        rows = self.rows[np.array(places)]
+        if not leaves:
+            return pool[rows]
+        leaf = leaves.pop()
+        here = jnp.reshape(rows == self.mine[leaf], (-1, *[1] * jnp.ndim(self.own[leaf])))
+        return jnp.where(here, self.own[leaf], pool[rows])
+
+    def scalar(self, place: int) -> Any:
+        return self.batch.same[self.at_same[place]] if self.batch.in_common[place] else self._own(self.at[place])
+
+    def _own(self, at: Any) -> Any:
+        return self.own_scalars[at]
+
+    def scalars(self, places: Sequence[int]) -> Any:
+        common = {self.batch.in_common[place] for place in places}
+        if len(common) > 1:
+            return jnp.stack([jnp.asarray(self.scalar(place)) for place in places])
+        return self.batch.same[self.at_same[list(places)]] if True in common else self._own(self.at[list(places)])
+
+    def array(self, place: int) -> Any:
+        held = self.batch.arrays[place]
+        return self.own_arrays[place] if held is None else held
+
+    def start(self, place: int) -> Any:
+        return self.moved[place]
+
+
+def iter_places(fixed: Sequence[Any], moving: Any) -> list[Any]:
+    """`fixed` with the entries of `moving` in the place of None."""
+    rest = iter(unpacked(moving))
+    return [next(rest) if one is None else one for one in fixed]
 
 
 class Together(Node):
     """All agents' costs: batches, and what is left alone."""
 
+    static = ("packing",)
+    packing: Packing
     batches: tuple[Alike, ...]
     alone: dict[int, Any]  # agent: its cost, an `Opaque`
 
@@ -134,26 +170,37 @@ class Together(Node):
 
     @property
     def members(self) -> list[int]:
-        """The agents, in the order of what is returned for them."""
-        return sorted([*(agent for batch in self.batches for agent in batch.agents), *self.alone])
+        """The agents, batch after batch, in the order of what is returned for them."""
+        return [*(agent for batch in self.batches for agent in batch.agents), *self.alone]
 
-    def gradients(self, x: Sequence[PyTree], *xi: PyTree) -> list[PyTree]:
-        """∇_{x_i} f_i, for every agent."""
-        return self.slopes(x, x, *xi)
+    def gradients(self, x: PyTree, *xi: PyTree) -> PyTree:
+        """∇_{x_i} f_i, for every agent; stacked where x is."""
+        slopes = self.slopes(x, x, *xi)
+        return slopes if isinstance(x, Packed) else self.packing.unpack(slopes)
 
-    def slopes(self, x: Sequence[PyTree], y: Sequence[PyTree], *xi: PyTree) -> list[PyTree]:
-        """∇_{x_i} f_i with y_i in place of x_i."""
-        return self._each(lambda cost, own: jax.grad(cost)(own), x, y, xi)
+    def slopes(self, x: PyTree, y: PyTree, *xi: PyTree) -> Packed:
+        """∇_{x_i} f_i with y_i in place of x_i, stacked."""
+        found = self._each(lambda cost, own: jax.tree.leaves(jax.grad(cost)(own)), x, y, xi)
+        pieces: dict[int, list[Any]] = {pool: [] for pool in range(len(self.packing.pools))}
+        rows: dict[int, list[int]] = {pool: [] for pool in pieces}
+        for homes, leaves in zip(self._homes(), found, strict=True):
+            for (pool, places), leaf in zip(homes, leaves, strict=True):
+                pieces[pool].append(leaf)
+                rows[pool] += places
+        return Packed(_ordered(jnp.concatenate(pieces[pool]), rows[pool]) for pool in pieces)
 
-    def values(self, x: Sequence[PyTree], y: Sequence[PyTree], *xi: PyTree) -> list[Any]:
-        """f_i with y_i in place of x_i."""
-        return self._each(lambda cost, own: cost(own), x, y, xi)
+    def values(self, x: PyTree, y: PyTree, *xi: PyTree) -> Any:
+        """f_i with y_i in place of x_i, one entry for each of the members in increasing order."""
+        found = self._each(lambda cost, own: cost(own), x, y, xi)
+        order = np.argsort(self.members)
+        values = jnp.concatenate(found)
+        return values if (order == np.arange(len(order))).all() else values[order]
 
-    def models(self, x: Sequence[PyTree], y: Sequence[PyTree], *xi: PyTree) -> list[OwnModel]:
-        """Value, gradient and Hessian of f_i at y_i, as a function of the own strategy alone."""
+    def models(self, x: PyTree, y: PyTree, *xi: PyTree) -> list[OwnModel]:
+        """Value, gradient and Hessian of f_i at y_i as a function of the own strategy; one for each batch, stacked."""
 
         def model(cost: Callable[..., Any], own: PyTree) -> OwnModel:
-            flat, unravel = jax.flatten_util.ravel_pytree(own)
+            flat, unravel = ravel_pytree(own)
 
             def f(v: Any) -> Any:
                 return cost(unravel(v))
@@ -163,27 +210,38 @@ class Together(Node):
 
         return self._each(model, x, y, xi)
 
-    def _each(self, function: Callable[..., Any], x: Sequence[PyTree], y: Sequence[PyTree], xi: Any) -> list[Any]:
-        leaves, found = jax.tree.leaves((list(x), *xi)), dict[int, Any]()
-        for batch in self.batches:
-            owns = [jax.tree.leaves(y[agent]) for agent in batch.agents]
-            structure = jax.tree.structure(y[batch.agents[0]])
-            stacked = [jnp.stack(column) for column in zip(*owns, strict=True)]
-            made = batch.mapped(lambda cost, own, f=function: _nested(f, cost, own, structure), leaves, stacked)
-            for row, agent in enumerate(batch.agents):
-                found[agent] = jax.tree.map(lambda leaf, row=row: leaf[row], made)
+    def _each(self, function: Callable[..., Any], x: PyTree, y: PyTree, xi: Any) -> list[Any]:
+        """What `function(f_i, y_i)` gives, stacked: for each batch, then for each agent that is alone."""
+        x, y, sample = self.packing.pack(x), self.packing.pack(y), jax.tree.leaves(xi)
+        found = [batch.mapped(function, x, y, sample) for batch in self.batches]
+        strategies, moved = (self.packing.unpack(point) if self.alone else [] for point in (x, y))
         for agent, cost in self.alone.items():
 
-            def alone(mine: PyTree, cost: Any = cost, agent: int = agent) -> Any:
-                return cost([*x[:agent], mine, *x[agent + 1 :]], *xi)
+            def alone(own: PyTree, cost: Any = cost, agent: int = agent) -> Any:
+                return cost([*strategies[:agent], own, *strategies[agent + 1 :]], *xi)
 
-            found[agent] = function(alone, y[agent])
-        return [found[agent] for agent in self.members]
+            found.append(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], function(alone, moved[agent])))
+        return found
+
+    def _homes(self) -> list[Any]:
+        """Pool and rows of every leaf that `_each` gives for strategies."""
+        places, first = self.packing.homes, _first_leaves(self.packing.structure)
+        alone = [
+            [(places[leaf][0], (places[leaf][1],)) for leaf in range(first[agent], first[agent + 1])]
+            for agent in self.alone
+        ]
+        return [*(batch.homes for batch in self.batches), *alone]
 
 
-def _nested(function: Callable[..., Any], cost: Callable[..., Any], own: list[Any], structure: Any) -> Any:
-    """`function` for a cost of the own strategy as it is nested."""
-    return function(lambda mine: cost(jax.tree.leaves(mine)), jax.tree.unflatten(structure, own))
+def _ordered(values: Any, rows: list[int]) -> Any:
+    """The entries in the order of their rows."""
+    order = np.argsort(rows)
+    return values if (order == np.arange(len(order))).all() else values[order]
+
+
+def _first_leaves(structure: Any) -> Any:
+    """The first leaf of each agent's strategy, and the end."""
+    return np.cumsum([0, *(child.num_leaves for child in structure.children())])
 
 
 class OwnGradient:
@@ -222,87 +280,68 @@ class Of(Node):
 
 def together(costs: Sequence[Opaque], x: Sequence[PyTree], *row: PyTree) -> Together:
     """The costs of all agents, for strategies like x and a sample like `row`."""
+    packing, points = Packing.of(list(x)), list(x)
+    first, homes = _first_leaves(packing.structure), packing.homes
     kinds: dict[Any, list[int]] = {}
     programs: dict[int, Recorded] = {}
     alone: dict[int, Any] = {}
-    own = [jax.tree.structure(one) for one in x]
-    first = np.cumsum([0, *(structure.num_leaves for structure in own)])
-    shapes = [
-        (np.shape(leaf), str(jnp.result_type(leaf)), sample)
-        for sample, tree in enumerate((list(x), row))
-        for leaf in jax.tree.leaves(tree)
-    ]
     for agent, cost in enumerate(costs):
-        program = recording(cost, list(x), *row)
-        if program is None:
+        program = recording(cost, points, *row)
+        if program is None or len(program.ends) != 1:
             alone[agent] = cost
             continue
         programs[agent] = program
-        begin, end = first[agent : agent + 2]
-        mine = own[agent], tuple(shapes[begin:end])
-        sampled = tuple(shapes[slot][2] for slot in program.slots)
+        begin, end = (int(leaf) for leaf in first[agent : agent + 2])
+        mine = packing.structure.children()[agent], tuple(homes[leaf][0] for leaf in range(begin, end))
+        sampled = tuple(max(slot - len(homes), -1) for slot in program.slots)
         which = () if end - begin == 1 else tuple(slot - begin if begin <= slot < end else -1 for slot in program.slots)
         kinds.setdefault((program.skeleton, sampled, mine, which), []).append(agent)
-    batches = tuple(_batch(agents, [programs[agent] for agent in agents], shapes, first) for agents in kinds.values())
-    return Together.holding(batches=batches, alone=alone)
+    batches = tuple(_batch(agents, [programs[agent] for agent in agents], packing) for agents in kinds.values())
+    return Together.holding(packing=packing, batches=batches, alone=alone)
 
 
-def _batch(agents: list[int], programs: list[Recorded], shapes: list[Any], first: Any) -> Alike:
-    slots = np.array([program.slots for program in programs], dtype=int).reshape(len(agents), -1)
-    begin = first[agents]
-    leaves = int(first[agents[0] + 1] - begin[0])
-    mine = np.arange(leaves) + begin[:, None]
-    places, pools, rows = _places(slots, mine, shapes)
-    held = {leaf: place for pool in pools for place, leaf in enumerate(pool)}
-    at = np.array([[held.get(int(leaf), -1) for leaf in row] for row in mine], dtype=np.int32).reshape(len(agents), -1)
+def _batch(agents: list[int], programs: list[Recorded], packing: Packing) -> Alike:
+    first, homes, many = _first_leaves(packing.structure), packing.homes, len(agents)
+    own = packing.structure.children()[agents[0]]
+    leaves = [[homes[int(first[agent]) + leaf] for agent in agents] for leaf in range(own.num_leaves)]
+    slots = np.array([program.slots for program in programs], dtype=int).reshape(many, -1)
+    at = np.array([homes.get(leaf, (-1, -1)) for leaf in range(int(slots.max(initial=0)) + 1)]).reshape(-1, 2)
+    pools, rows = at[slots[0], 0], at[slots, 1]
+    mine = np.array([[row for _, row in column] for column in leaves])
+    mine_pools = [column[0][0] for column in leaves]
+    places = tuple(
+        _place(int(pool), column, slot, mine, mine_pools, len(homes))
+        for pool, column, slot in zip(pools, rows.T, slots[0], strict=True)
+    )
     scalars = np.stack([program.scalars for program in programs])
-    in_common = tuple(bool(one) for one in (scalars.view(np.int64) == scalars.view(np.int64)[0]).all(axis=0))
-    chosen = np.array(in_common, dtype=bool)
+    chosen = (scalars.view(np.int64) == scalars.view(np.int64)[:1]).all(axis=0)
     columns = list(zip(*(program.arrays for program in programs), strict=True))
     common = [all(array.tobytes() == column[0].tobytes() for array in column[1:]) for column in columns]
-    starts = np.array([program.starts for program in programs], dtype=np.int32).reshape(len(agents), -1)
-    fixed = (starts == starts[0]).all(axis=0)
-    told = tuple(int(start) if one else None for start, one in zip(starts[0], fixed, strict=True))
+    starts = np.array([program.starts for program in programs], dtype=np.int32).reshape(many, -1)
+    fixed = (starts == starts[:1]).all(axis=0)
     return Alike.holding(
         code=code_of(programs[0]),
         agents=tuple(agents),
         places=places,
-        pools=pools,
-        starts=told,
-        in_common=in_common,
+        homes=tuple((column[0][0], tuple(row for _, row in column)) for column in leaves),
+        starts=tuple(int(start) if one else None for start, one in zip(starts[0], fixed, strict=True)),
+        in_common=tuple(bool(one) for one in chosen),
+        own=own,
         same=scalars[0, chosen],
         scalars=scalars[:, ~chosen],
         arrays=tuple(column[0] if one else None for column, one in zip(columns, common, strict=True)),
         own_arrays=tuple(None if one else np.stack(column) for column, one in zip(columns, common, strict=True)),
         own_starts=starts[:, ~fixed],
-        rows=rows,
-        mine=at,
+        rows=rows.astype(np.int32),
     )
 
 
-def _places(slots: Any, mine: Any, shapes: list[Any]) -> tuple[tuple[Place, ...], tuple[tuple[int, ...], ...], Any]:
-    """What is read at each place, the pools that are gathered from, and the agents' rows in these."""
-    found, pools = list[Place](), dict[Any, set[int]]()
-    for place, column in enumerate(slots.T):
-        own = column[:, None] == mine
-        if own.all(axis=0).any():
-            found.append(Place(OWN, int(np.argmax(own.all(axis=0))), -1, -1))
-        elif not own.any() and (column == column[0]).all():
-            found.append(Place(FIXED, int(column[0]), -1, -1))
-        else:
-            kind, leaf = (SOME, int(np.argmax(own.any(axis=0)))) if own.any() else (OTHER, -1)
-            found.append(Place(kind, leaf, -1, place))
-            pools.setdefault(shapes[column[0]], set()).update(map(int, column))
-    for shape, pool in pools.items():
-        pool.update(int(leaf) for leaf in mine.ravel() if shapes[leaf] == shape)
-    names, ordered = list(pools), [sorted(pool) for pool in pools.values()]
-    position = {leaf: place for pool in ordered for place, leaf in enumerate(pool)}
-    rows, places = list[Any](), list[Place]()
-    for place in found:
-        if place.kind in (OTHER, SOME):
-            column = slots[:, place.column]
-            rows.append([position[int(leaf)] for leaf in column])
-            place = place._replace(pool=names.index(shapes[column[0]]), column=len(rows) - 1)  # noqa: PLW2901
-        places.append(place)
-    matrix = np.array(rows, dtype=np.int32).T if rows else np.zeros((len(slots), 0), dtype=np.int32)
-    return tuple(places), tuple(map(tuple, ordered)), matrix
+def _place(pool: int, rows: Any, slot: int, mine: Any, mine_pools: list[int], points: int) -> Place:
+    if slot >= points:
+        return Place(SAMPLE, -1, int(slot) - points)
+    own = np.array([(rows == row) if there == pool else rows < 0 for row, there in zip(mine, mine_pools, strict=True)])
+    if own.all(axis=1).any():
+        return Place(OWN, pool, int(np.argmax(own.all(axis=1))))
+    if own.any():
+        return Place(SOME, pool, int(np.argmax(own.any(axis=1))))
+    return Place(FIXED, pool, int(rows[0])) if (rows == rows[0]).all() else Place(OTHER, pool, -1)

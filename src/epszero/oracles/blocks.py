@@ -17,9 +17,13 @@ from epszero._pytree import Node
 from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle, OwnData
 from epszero.oracles.alike import Of, OwnGradient, together
-from epszero.oracles.exact import Exact
+from epszero.oracles.exact import Exact, KnownMean
+from epszero.oracles.features import FeatureMean
 from epszero.oracles.general import General
+from epszero.oracles.matrices import AffineMean, Matrices, matrices_of
 from epszero.oracles.traced import Traced, traced
+
+FEW = 16  # blocks whose affine function is evaluated as it is written
 
 
 class Blocks(Oracle):
@@ -62,7 +66,9 @@ class Blocks(Oracle):
         """`data` is one data set for all blocks, or `OwnData` with one per block."""
         whole = self._together(_one_sample(data), x)
         if whole is not None:
-            return whole.average(data, x)
+            B = whole.average(data, x)
+            matrices = self._matrices(B, x)
+            return B if matrices is None else AffineMean.of(matrices, getattr(B, "mean", None))
         parts = [part.average(own, x) for part, own in zip(self.leaves, self.own(data), strict=True)]
         return BlockMean(self._nested(parts))
 
@@ -88,7 +94,7 @@ class Blocks(Oracle):
         """Blocks with data of their own are told apart; over one data set those with the same features share them."""
         whole = self._together(_one_sample(data), x)
         if whole is not None:
-            return whole.collapsed(data, x)
+            return self._by_matrices(whole.collapsed(data, x), x)
         leaves, own = self.leaves, isinstance(data, OwnData)
         found = [part.collapsed(seen, x) for part, seen in zip(leaves, self.own(data), strict=True)]
         parts = [part for part in found if part is not None]
@@ -111,6 +117,23 @@ class Blocks(Oracle):
         phi = [parts[i].phi[0] for i in kinds]
         whole = phi if own or len(kinds) <= 1 else [_side_by_side(phi)]
         return Collapsed(matrices, at, list(whole), kinds if own else [0] * len(matrices))
+
+    def _matrices(self, B: Average, x: PyTree) -> Matrices | None:
+        """Of the average of many blocks, where they are affine; worked out once."""
+        if len(self.leaves) <= FEW or not isinstance(B, KnownMean | FeatureMean):
+            return None
+        function, mean = (B.function, None) if isinstance(B, KnownMean) else (B.joint, B.mean)
+        key = "matrices", shape_of((x, mean))
+        return remembered(self, key, lambda: matrices_of(function, x, mean))
+
+    def _by_matrices(self, found: Collapsed | None, x: PyTree) -> Collapsed | None:
+        """The same with matrices in place of the function, where there are some."""
+        if found is None:
+            return None
+        matrices = self._matrices(found.at([np.mean(rows, axis=0) for rows in found.features]), x)
+        if matrices is None:
+            return found
+        return found._replace(at=lambda means: AffineMean.of(matrices, getattr(found.at(means), "mean", None)))
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
         pairs = zip(self.leaves, self.own(xi), self.own(other), strict=True)

@@ -5,6 +5,7 @@ is built anew with other numbers runs the programs that were compiled before, an
 holds it. A function whose operations cannot be compared stays what it is, compared by identity.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -52,13 +53,36 @@ class Traced(Node):
 
     def __call__(self, *arguments: PyTree) -> PyTree:
         program = self.code.program
-        leaves = jax.tree.leaves(arguments)
-        inputs = [leaves[slot] for slot in program.slots]
-        ends = run(program, unpacked(self.scalars), self.arrays, program.starts, inputs)
+        ends = run(program, _Given(self, jax.tree.leaves(arguments)))
         return jax.tree.unflatten(jax.tree.structure(program.returned), [jnp.asarray(end) for end in ends])
 
     def __repr__(self) -> str:
         return repr(self.code)
+
+
+class _Given:
+    """The reader of a program with all its arguments."""
+
+    def __init__(self, function: Traced, leaves: list[Any]) -> None:
+        self.function, self.leaves, self.program = function, leaves, function.code.program
+
+    def input(self, place: int) -> Any:
+        return self.leaves[self.program.slots[place]]
+
+    def inputs(self, places: Sequence[int]) -> Any:
+        return jnp.stack([self.input(place) for place in places])
+
+    def scalar(self, place: int) -> Any:
+        return self.function.scalars[place]
+
+    def scalars(self, places: Sequence[int]) -> Any:
+        return self.function.scalars[np.array(places)]
+
+    def array(self, place: int) -> Any:
+        return self.function.arrays[place]
+
+    def start(self, place: int) -> Any:
+        return self.program.starts[place]
 
 
 def unpacked(vector: Any) -> list[Any]:

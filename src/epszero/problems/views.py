@@ -213,14 +213,18 @@ class Listed(View):
 
     def models(self, x: PyTree, y: PyTree, agents: Sequence[int]) -> list[Model]:
         if self.together is not None:
-            every = [Model(*model) for model in self._mean("models", (x, y))]
+            every = {
+                agent: Model(*(part[row] for part in several))
+                for part, several in zip(self.together.parts(), self._mean("models", (x, y)), strict=True)
+                for row, agent in enumerate(part.members)
+            }
             return [every[agent] for agent in agents]
         assert self.costs is not None
         return to_numpy(_listed_models([self.costs[i] for i in agents], tuple(agents), x, y))
 
     def values(self, x: PyTree, y: PyTree) -> FloatArray:
         if self.together is not None:
-            return np.array(self._mean("values", (x, y)))
+            return self._mean("values", (x, y))
         assert self.costs is not None
         return np.array(to_numpy(_listed_values(self.costs, x, y)))
 

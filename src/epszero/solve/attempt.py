@@ -35,6 +35,7 @@ from epszero.solve.loop import (
     set_off_many,
     set_off_one,
 )
+from epszero.solve.packing import stacking_of
 from epszero.solve.progress import reporting
 from epszero.solve.request import Request
 from epszero.solve.rounding import rounding_floor, too_fine
@@ -149,6 +150,10 @@ def _driven(
     """Runs with programs alike, from x⁰ to their ends."""
     A, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
     methods, averages = [one.bare() for one in settled], [trial.B for trial in trials]
+    packing = stacking_of(A, x, methods)
+    if packing is not None:  # many small blocks: stacked, as long as the run lasts
+        averages, methods = packing.averages(averages, x), packing.packed_within(methods)
+        A, x = packing.side(A, x), packing.pack(x)
     apart, same = shared_apart(averages)
     method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(apart))
     B, same = (on_device(one) if entries(one) > SMALL else one for one in (average, same))
@@ -174,13 +179,18 @@ def _driven(
             raise
         interrupted = True
     run: Run = to_numpy(drive.latest)
+
+    def one(place: int) -> Run:
+        picked = run if alone else pick(run, place)
+        return picked if packing is None else packing.unpacked_within(picked)
+
     seen = [(look, np.atleast_1d(residual)) for look, residual in zip(drive.seen, drive.residuals, strict=True)]
     return [
         _looked_at(
             request,
             trials[place].B,
             Attempt(
-                run if alone else pick(run, place),
+                one(place),
                 [(look, float(residual[place])) for look, residual in seen],
                 settled[place],
                 interrupted,
