@@ -227,7 +227,7 @@ def _aval(aval: Any) -> Any:
     kind = getattr(aval, "dtype", None)
     if kind is None or not isinstance(kind, np.dtype):
         raise Incomparable
-    return aval.shape, str(kind), bool(getattr(aval, "weak_type", False))
+    return aval.shape, kind, bool(getattr(aval, "weak_type", False))
 
 
 def _params_key(name: str, params: dict[str, Any]) -> Any:

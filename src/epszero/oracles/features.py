@@ -90,7 +90,7 @@ class Found(NamedTuple):
 
 
 def found_features(owner: Any, function: Any, x: PyTree, row: PyTree, name: str = "") -> Found | None:
-    """The features of one sample like `row` in which `function` is proved affine; made once per owner, name and shape."""
+    """The features of a sample like `row` in which `function` is proved affine; made once per owner, name and shape."""
     leaves, structure = jax.tree.flatten((x, row))
     shapes = tuple(jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
     key = "features", name, structure, tuple((one.shape, one.dtype) for one in shapes)

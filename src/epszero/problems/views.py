@@ -6,6 +6,7 @@ strategy while the others stay at x: all it takes to judge convexity and to find
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from epszero._trace.dependence import depends
 from epszero._trace.programs import forwards
 from epszero._types import Array, FloatArray, PyTree
 from epszero.oracles import Average, Coupled, Exact, General, Oracle, OwnData
-from epszero.oracles.alike import Of
+from epszero.oracles.alike import Of, Together
 from epszero.oracles.exact import KnownMean
 from epszero.oracles.general import mean_of
 from epszero.oracles.traced import returned
@@ -185,10 +186,20 @@ class Listed(View):
 
     def __init__(self, game: "Game", data: PyTree, x: PyTree) -> None:
         super().__init__(game, data)
-        known = data is not None or not game.costs_uncertain
-        self.together = game.together(x, one_row(data)) if known and not isinstance(data, OwnData) else None
-        self.costs = game.own_costs(data, x) if known and self.together is None else None
+        self.x = x
         self.constant: dict[int, bool] = {}
+
+    @cached_property
+    def together(self) -> Together | None:
+        """All costs in batches, where they see one data set."""
+        if isinstance(self.data, OwnData) or (self.data is None and self.game.costs_uncertain):
+            return None
+        return self.game.together(self.x, one_row(self.data))
+
+    @cached_property
+    def costs(self) -> list[Average]:
+        """Each agent's average cost."""
+        return self.game.own_costs(self.data, self.x)
 
     def cost_name(self, agent: int) -> str:
         return f"costs[{agent}]"
@@ -219,13 +230,11 @@ class Listed(View):
                 for row, agent in enumerate(part.members)
             }
             return [every[agent] for agent in agents]
-        assert self.costs is not None
         return to_numpy(_listed_models([self.costs[i] for i in agents], tuple(agents), x, y))
 
     def values(self, x: PyTree, y: PyTree) -> FloatArray:
         if self.together is not None:
             return self._mean("values", (x, y))
-        assert self.costs is not None
         return np.array(to_numpy(_listed_values(self.costs, x, y)))
 
     def _mean(self, what: str, point: PyTree) -> Any:

@@ -1,9 +1,9 @@
 """Points of many small blocks, as a run sees them: blocks of one shape stacked in one array.
 
-A loop over a point of N leaves is a program of N times as many operations, and takes as long to compile. Stacked, a game
-of 500 agents is one array, or a few: sets and functions of one kind are mapped over its rows, an affine B̂ is one product
-with its rows and columns in the new order, and any other is given the blocks as it knows them. Numbers stay the same,
-but for the order in which sums are taken. Points of at most `FEW` leaves are left as they are.
+A loop over a point of N leaves is a program of N times as many operations, and takes as long to compile. Stacked, a
+game of 500 agents is one array, or a few: sets and functions of one kind are mapped over its rows, an affine B̂ is one
+product with its rows and columns in the new order, and any other is given the blocks as it knows them. Numbers stay the
+same, but for the order in which sums are taken. Points of at most `FEW` leaves are left as they are.
 """
 
 from collections.abc import Sequence

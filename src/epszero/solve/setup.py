@@ -210,10 +210,10 @@ def _typed_shapes(tree: PyTree) -> Any:
 def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[str]:
     name, oracle = problem.uncertain_side, problem.oracle
     where = f"x of shape {shapes(x)}" + (f" and a sample of shape {shapes(rows)}" if oracle.uncertain else "")
-    tracer = jax.make_jaxpr(lambda x, row: oracle(x, OwnData(row) if one_each else row), return_shape=True)
+    sample = OwnData(rows) if one_each else rows
     try:
-        problem.check_costs(OwnData(rows) if one_each else rows, strategies(x))
-        traced, returned = tracer(x, rows)
+        problem.check_costs(sample, strategies(x))
+        traced, returned = jax.make_jaxpr(oracle.traced(x, sample), return_shape=True)(x, sample)
     except InputError:
         raise
     except Exception as error:
