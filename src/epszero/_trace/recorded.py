@@ -116,7 +116,11 @@ class Incomparable(Exception):
 
 def recorded(function: Callable[..., Any], *examples: PyTree) -> Recorded | None:
     """`function` at arguments shaped like the examples; None where it cannot be compared."""
-    closed, returned = jax.make_jaxpr(function, return_shape=True)(*examples)
+
+    def once(*arguments: PyTree) -> Any:  # JAX keeps what it traced as long as the function lives
+        return function(*arguments)
+
+    closed, returned = jax.make_jaxpr(once, return_shape=True)(*examples)
     if closed.jaxpr.effects:
         return None
     try:

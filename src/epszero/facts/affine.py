@@ -24,6 +24,8 @@ from epszero._trace.programs import forwards
 from epszero._types import FloatArray, PyTree
 from epszero.facts.gram import power_near
 from epszero.oracles import Collapsed, Coupled, Oracle, OwnData
+from epszero.oracles.alike import Of
+from epszero.oracles.alike import jacobian as jacobian_of
 from epszero.problems import Problem
 
 DENSE = 1500  # entries of a point up to which its Jacobian is written down
@@ -184,6 +186,11 @@ def jacobians(oracle: Oracle, x: PyTree, rows: PyTree) -> Any:
     )
 
 
+def by_agents(function: Any, x: PyTree, row: PyTree) -> FloatArray | None:
+    """The Jacobian of agents' own gradients, where they are evaluated in batches; None elsewhere."""
+    return jacobian_of(function, x, *(() if row is None else (row,))) if isinstance(function, Of) else None
+
+
 @jax.jit
 def _jacobian(oracle: Oracle, x: PyTree, row: PyTree) -> Any:
     flat, unravel = ravel_pytree(x)
@@ -198,7 +205,8 @@ def constant_jacobian(problem: Problem, row: PyTree, x: PyTree) -> ConstantJacob
     degree = degrees(oracle, x, () if row is None else row)
     if degree.u > 1 or degree.mixed:
         return None
-    jacobian = np.asarray(_jacobian(oracle, x, row))
+    found = by_agents(getattr(oracle, "function", None), x, row)
+    jacobian = np.asarray(_jacobian(oracle, x, row)) if found is None else found
     return ConstantJacobian(jacobian) if np.isfinite(jacobian).all() else None
 
 

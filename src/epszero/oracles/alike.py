@@ -16,11 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._double import to_numpy
+from epszero._points import flat_of, shaped_like
 from epszero._pytree import Node
 from epszero._trace.programs import forwards
 from epszero._trace.recorded import Recorded, run
 from epszero._trace.steps import INPUT, VALUE
-from epszero._types import PyTree
+from epszero._types import FloatArray, PyTree
 from epszero.oracles._base import Opaque
 from epszero.oracles.packed import Packed, Packing
 from epszero.oracles.traced import Code, code_of, recording, unpacked
@@ -68,8 +70,9 @@ class Alike(Node):
         mine = np.array([rows for _, rows in self.homes], dtype=np.int32).T
 
         def one(numbers: Any, own: Any, mine: Any) -> Any:
-            def cost(strategy: PyTree) -> Any:
-                return run(self.code.program, _Agent(self, numbers, x, sample, jax.tree.leaves(strategy), mine))[0]
+            def cost(strategy: PyTree, others: Packed = x) -> Any:
+                own = jax.tree.leaves(strategy)
+                return run(self.code.program, _Agent(self, numbers, others, sample, own, mine))[0]
 
             return function(cost, jax.tree.unflatten(self.own, own))
 
@@ -210,9 +213,30 @@ class Together(Node):
 
         return self._each(model, x, y, xi)
 
+    def blocks(self, x: PyTree, *xi: PyTree) -> list[tuple[Any, Any]]:
+        """∂(∇_{x_i} f_i)/∂x_i and ∂(∇_{x_i} f_i)/∂x at x, the own strategy held still there: for each batch, stacked.
+
+        Backwards for each agent alone: as many numbers as the result has, and no more.
+        """
+        point = self.packing.pack(x)
+
+        def both(cost: Callable[..., Any], own: PyTree) -> tuple[Any, Any]:
+            flat, unravel = ravel_pytree(own)
+
+            def slope(v: Any, others: Packed) -> Any:
+                return ravel_pytree(jax.grad(lambda mine: cost(unravel(mine), others))(v))[0]
+
+            return jax.jacrev(slope, argnums=(0, 1))(flat, Packed(map(jnp.asarray, point)))
+
+        return self._each(both, point, point, xi)
+
     def _each(self, function: Callable[..., Any], x: PyTree, y: PyTree, xi: Any) -> list[Any]:
         """What `function(f_i, y_i)` gives, stacked: for each batch, then for each agent that is alone."""
-        x, y, sample = self.packing.pack(x), self.packing.pack(y), jax.tree.leaves(xi)
+        with jax.enable_x64(True):  # in which the costs were recorded
+            return self._every(function, self.packing.pack(x), self.packing.pack(y), xi)
+
+    def _every(self, function: Callable[..., Any], x: Packed, y: Packed, xi: Any) -> list[Any]:
+        sample = jax.tree.leaves(xi)
         found = [batch.mapped(function, x, y, sample) for batch in self.batches]
         strategies, moved = (self.packing.unpack(point) if self.alone else [] for point in (x, y))
         for agent, cost in self.alone.items():
@@ -276,6 +300,31 @@ class Of(Node):
     def __call__(self, point: PyTree, *xi: PyTree) -> Any:
         points = (point,) if self.name == "gradients" else point
         return getattr(self.costs, self.name)(*points, *xi)
+
+
+def jacobian(function: Of, x: PyTree, *xi: PyTree) -> FloatArray | None:
+    """∂F/∂x of all own gradients at x, in the order of the entries of x; None where a cost is on its own."""
+    if function.costs.alone:
+        return None
+    packing = function.costs.packing
+    n = sum(np.size(leaf) for leaf in jax.tree.leaves(x))
+    numbers = packing.pack(shaped_like(x, np.arange(n, dtype=float)))
+    order = flat_of(numbers).astype(int)
+    whole = np.zeros((n, n))
+    for batch, (own, others) in zip(function.costs.batches, to_numpy(_blocks(function.costs, x, xi)), strict=True):
+        columns = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in others], axis=2)
+        places = np.concatenate(
+            [numbers[pool][list(rows)].reshape(len(rows), -1) for pool, rows in batch.homes], axis=1
+        )
+        for agent, mine in enumerate(places.astype(int)):
+            whole[np.ix_(mine, order)] = columns[agent]
+            whole[np.ix_(mine, mine)] += own[agent]
+    return whole
+
+
+@jax.jit
+def _blocks(costs: Together, x: PyTree, xi: tuple[PyTree, ...]) -> list[tuple[Any, Any]]:
+    return costs.blocks(x, *xi)
 
 
 def together(costs: Sequence[Opaque], x: Sequence[PyTree], *row: PyTree) -> Together:

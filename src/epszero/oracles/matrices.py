@@ -17,7 +17,7 @@ from epszero._trace.degrees import degrees
 from epszero._trace.programs import forwards
 from epszero._types import FloatArray, PyTree
 from epszero.oracles._base import Average
-from epszero.oracles.alike import Of
+from epszero.oracles.alike import Of, jacobian
 from epszero.oracles.packed import Packing
 
 DENSE = 1500  # entries of a point
@@ -68,26 +68,33 @@ def matrices_of(function: Any, x: PyTree, features: PyTree) -> Matrices | None:
     degree = degrees(lambda x, given: function(x, *given), x, given)
     if degree.u > 1 or degree.v > 1 or degree.mixed:
         return None
+    H = jacobian(function, x, *given) if isinstance(function, Of) else None
+    H = np.asarray(_slopes(function, x, given)) if H is None else H
     packing = Packing.of(x)
     packed = packing.pack(jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), x)) if isinstance(function, Of) else x
-    H, h, C = (None if part is None else np.asarray(part) for part in _derived(function, packed, given))
+    h, C = (None if part is None else np.asarray(part) for part in _rest(function, packed, given))
     finite = all(np.isfinite(part).all() for part in (H, h, C) if part is not None)
-    if not finite or H is None or h is None:
+    if not finite or h is None:
         return None
-    found = Matrices(H, h, C)
-    if packed is x:
-        return found
-    order = flat_of(packing.pack(shaped_like(x, np.arange(len(h), dtype=float)))).astype(int)
-    return found.reordered(np.argsort(order))
+    if packed is not x:  # back to the order of the entries of x
+        order = np.argsort(flat_of(packing.pack(shaped_like(x, np.arange(len(h), dtype=float)))).astype(int))
+        h, C = h[order], None if C is None else C[order]
+    return Matrices(H, h, C)
 
 
 @jax.jit
-def _derived(function: Any, x: PyTree, given: tuple[PyTree, ...]) -> tuple[Any, Any, Any]:
-    start, unravel = ravel_pytree(jax.tree.map(jnp.zeros_like, x))
+def _slopes(function: Any, x: PyTree, given: tuple[PyTree, ...]) -> Any:
+    start, unravel = ravel_pytree(x)
+    return jax.jacfwd(forwards(lambda v: ravel_pytree(function(unravel(v), *given))[0]))(start)
+
+
+@jax.jit
+def _rest(function: Any, x: PyTree, given: tuple[PyTree, ...]) -> tuple[Any, Any]:
+    """h and C."""
+    zero = jax.tree.map(jnp.zeros_like, x)
     origin, nested = ravel_pytree(jax.tree.map(jnp.zeros_like, given))
 
-    def at(v: Any, f: Any) -> Any:
-        return ravel_pytree(function(unravel(v), *nested(f)))[0]
+    def at(f: Any) -> Any:
+        return ravel_pytree(function(zero, *nested(f)))[0]
 
-    H = jax.jacfwd(forwards(at))(start, origin)
-    return H, at(start, origin), jax.jacfwd(forwards(at), argnums=1)(start, origin) if len(origin) else None
+    return at(origin), jax.jacfwd(forwards(at))(origin) if len(origin) else None

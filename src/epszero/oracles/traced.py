@@ -53,8 +53,9 @@ class Traced(Node):
 
     def __call__(self, *arguments: PyTree) -> PyTree:
         program = self.code.program
-        ends = run(program, _Given(self, jax.tree.leaves(arguments)))
-        return jax.tree.unflatten(jax.tree.structure(program.returned), [jnp.asarray(end) for end in ends])
+        with jax.enable_x64(True):  # in which it was recorded
+            ends = run(program, _Given(self, jax.tree.leaves(arguments)))
+            return jax.tree.unflatten(jax.tree.structure(program.returned), [jnp.asarray(end) for end in ends])
 
     def __repr__(self) -> str:
         return repr(self.code)
@@ -92,10 +93,11 @@ def unpacked(vector: Any) -> list[Any]:
 
 def recording(function: Opaque, *examples: PyTree) -> Recorded | None:
     """What is written down of a function, once for arguments of these shapes."""
-    leaves, structure = jax.tree.flatten(examples)
-    shapes = [jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
-    key = "recorded", structure, tuple((one.shape, one.dtype) for one in shapes)
-    return remembered(function, key, lambda: recorded(function.function, *jax.tree.unflatten(structure, shapes)))
+    with jax.enable_x64(True):
+        leaves, structure = jax.tree.flatten(examples)
+        shapes = [jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+        key = "recorded", structure, tuple((one.shape, one.dtype) for one in shapes)
+        return remembered(function, key, lambda: recorded(function.function, *jax.tree.unflatten(structure, shapes)))
 
 
 def returned(function: Any, *examples: PyTree) -> PyTree:
