@@ -18,29 +18,32 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Keep compiled programs in `folder`, by default the user's cache folder, from now on and for later processes.
 
     Returns the folder; None where it cannot be written to, which changes nothing. A cache that was asked of JAX before,
-    by `jax.config` or the environment, is left as it is unless a folder is given. Other settings are not touched.
+    by `jax.config` or the environment, is left as it is unless a folder is given. No other setting is touched. JAX is
+    not loaded for it: where it is not there yet, it is told by its environment variables.
     """
-    import jax  # noqa: PLC0415  (the command line asks before anything is loaded)
-    from jax.experimental.compilation_cache import compilation_cache  # noqa: PLC0415  (the same)
-
-    if folder is None and jax.config.jax_compilation_cache_dir:
-        return Path(jax.config.jax_compilation_cache_dir)
+    before = _asked_before()
+    if folder is None and before:
+        return Path(before)
     chosen = usable(folder)
-    if chosen is not None:
+    if chosen is not None and "jax" in sys.modules:
+        import jax  # noqa: PLC0415  (it is loaded)
+        from jax.experimental.compilation_cache import compilation_cache  # noqa: PLC0415  (the same)
+
         jax.config.update("jax_compilation_cache_dir", str(chosen))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", QUICK)
         compilation_cache.reset_cache()  # which JAX may have looked for before
+    elif chosen is not None:
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(chosen)
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(QUICK)
     return chosen
 
 
-def keep_compiled_later() -> None:
-    """The same for a process that has not loaded JAX yet, and may never do so."""
-    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
-        return
-    chosen = usable(None)
-    if chosen is not None:
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(chosen)
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", str(QUICK))
+def _asked_before() -> str | None:
+    if "jax" in sys.modules:
+        import jax  # noqa: PLC0415  (it is loaded)
+
+        return jax.config.jax_compilation_cache_dir
+    return os.environ.get("JAX_COMPILATION_CACHE_DIR")
 
 
 def usable(folder: str | os.PathLike[str] | None) -> Path | None:

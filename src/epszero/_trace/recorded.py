@@ -92,11 +92,11 @@ def _looped(loop: Rolled, reader: Reader, outer: dict[int, Callable[[int], Any]]
         return (outer | inside)[loop.end[0]](loop.end[1])
 
     terms = jax.vmap(body)(inputs, scalars, moving)
-    if loop.axis is None:
+    if loop.joined is None:
         return functools.reduce(jnp.add, [outer[kind](place) for kind, place in loop.rest], jnp.sum(terms, axis=0))
-    there = jnp.moveaxis(terms, 0, loop.axis)
-    shape = there.shape
-    return there.reshape(*shape[: loop.axis], -1, *shape[loop.axis + 2 :])
+    how, axis = loop.joined
+    there = jnp.moveaxis(terms, 0, axis)
+    return there if how == "stack" else there.reshape(*there.shape[:axis], -1, *there.shape[axis + 2 :])
 
 
 def _all_one(starts: list[Any]) -> bool:

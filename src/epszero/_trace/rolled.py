@@ -23,7 +23,7 @@ class Rolled(NamedTuple):
     scalars: tuple[tuple[int, ...], ...]
     starts: tuple[tuple[int, ...], ...]
     rest: tuple[Ref, ...]  # a sum: what else is added
-    axis: int | None  # of a concatenation; None: a sum
+    joined: tuple[str, int] | None  # "concatenate" or "stack", and the axis; None: a sum
     first: int  # the value that it makes
     operands: tuple[Ref, ...]  # all that is read
 
@@ -55,25 +55,26 @@ class _Roller:
         self.uses: dict[Ref, int] = {}
         for ref in [*(ref for step in steps for ref in step.operands), *ends]:
             self.uses[ref] = self.uses.get(ref, 0) + 1
+        self.values = max((step.first + step.outputs for step in steps), default=0)  # the next free place
         self.gone: set[int] = set()
         self.tried: set[int] = set()
 
     def run(self) -> tuple[list[Any], list[Any]]:
-        new: dict[int, tuple[Any, Any]] = {}
+        new: dict[int, list[tuple[Any, Any]]] = {}
         for place in reversed(range(len(self.steps))):
             if place in self.gone:
                 continue
             found = self._sum(place) or self._concatenation(place)
-            if found is not None:
+            if found:
                 new[place] = found
         kept = [place for place in range(len(self.steps)) if place not in self.gone]
-        pairs = [new.get(place, (self.steps[place], self.keys[place])) for place in kept]
+        pairs = [pair for place in kept for pair in new.get(place, [(self.steps[place], self.keys[place])])]
         return [step for step, _ in pairs], [key for _, key in pairs]
 
-    def _sum(self, place: int) -> tuple[Rolled, Any] | None:
+    def _sum(self, place: int) -> list[tuple[Rolled, Any]]:
         """A chain of additions that ends here."""
         if self.steps[place].primitive.name != "add" or place in self.tried:
-            return None
+            return []
         adds, terms, todo = [place], list[Ref](), list(self.steps[place].operands[::-1])
         while todo:
             ref = todo.pop()
@@ -84,44 +85,59 @@ class _Roller:
             else:
                 terms.append(ref)
         self.tried.update(adds)
-        return self._rolled(place, adds, terms, None)
+        groups = self._groups(terms)
+        shape = self.steps[place].made[0][0]
+        long = [group for group in groups if len(group) >= LEAST and self._shape(terms[group[0][0]]) == shape]
+        if not long:
+            return []
+        rolled = {number for group in long for number, _ in group}
+        rest = [ref for number, ref in enumerate(terms) if number not in rolled]
+        self.gone.update(at for at in adds if at != place)
+        found: list[tuple[Rolled, Any]] = []
+        for group in long[1:]:
+            found.append(self._made(place, group, terms, (), None, self.values))
+            rest.append((VALUE, self.values))
+            self.values += 1
+        return [*found, self._made(place, long[0], terms, tuple(rest), None, self.steps[place].first)]
 
     def _alike_add(self, at: int, place: int) -> bool:
         return self.steps[at].primitive.name == "add" and self.steps[at].made == self.steps[place].made
 
-    def _concatenation(self, place: int) -> tuple[Rolled, Any] | None:
+    def _concatenation(self, place: int) -> list[tuple[Rolled, Any]]:
+        """All of its parts, as their order counts."""
         step = self.steps[place]
-        if step.primitive.name != "concatenate":
-            return None
-        return self._rolled(place, [place], list(step.operands), int(step.params["dimension"]))
+        name = {"concatenate": "dimension", "stack": "axis"}.get(step.primitive.name)
+        if name is None or len(step.operands) < LEAST:
+            return []
+        refs = list(step.operands)
+        (group, *others) = self._groups(refs)
+        if others or not any(getattr(group[0][1], read) for read in READ):
+            return []
+        how = step.primitive.name, int(step.params[name])
+        return [self._made(place, group, refs, (), how, step.first)]
 
-    def _rolled(self, place: int, own: list[int], refs: list[Ref], axis: int | None) -> tuple[Rolled, Any] | None:
-        """The largest group of terms alike; of a concatenation all, as their order counts."""
-        if len(refs) < LEAST:
-            return None
-        groups: dict[Any, list[int]] = {}
-        terms = [self._term(ref) for ref in refs]
-        for number, term in enumerate(terms):
-            groups.setdefault(term.key, []).append(number)
-        best = max(groups.values(), key=len)
-        shape = self.steps[place].made[0][0]
-        nothing = not any(getattr(terms[best[0]], name) for name in READ)
-        wide = axis is None and self._shape(refs[best[0]]) != shape  # a number that is spread over an array
-        if len(best) < (len(refs) if axis is not None else LEAST) or wide or nothing:
-            return None
-        chosen = [terms[number] for number in best]
-        rest = tuple(refs[number] for number in range(len(refs)) if number not in set(best))
-        self.gone.update(at for term in chosen for at in term.steps)
-        self.gone.update(at for at in own if at != place)
-        body, end = self._body(refs[best[0]], chosen[0])
-        columns = [tuple(zip(*(getattr(term, name) for term in chosen), strict=True)) for name in READ]
-        first, made = self.steps[place].first, self.steps[place].made
-        shared = [ref if ref[0] != SHARED else (VALUE, ref[1]) for step in body for ref in step.operands]
+    def _groups(self, refs: list[Ref]) -> list[list[tuple[int, _Term]]]:
+        """Terms computed alike, which read something each: largest groups first."""
+        groups: dict[Any, list[tuple[int, _Term]]] = {}
+        for number, ref in enumerate(refs):
+            term = self._term(ref)
+            alone = not any(getattr(term, read) for read in READ)
+            groups.setdefault((number,) if alone else term.key, []).append((number, term))
+        return sorted(groups.values(), key=len, reverse=True)
+
+    def _made(
+        self, place: int, group: list[tuple[int, _Term]], refs: list[Ref], rest: tuple[Ref, ...], how: Any, first: int
+    ) -> tuple[Rolled, Any]:
+        """The operation in the place of a group, and its key."""
+        terms = [term for _, term in group]
+        self.gone.update(at for term in terms for at in term.steps)
+        body, end = self._body(refs[group[0][0]], terms[0])
+        columns = [tuple(zip(*(getattr(term, read) for term in terms), strict=True)) for read in READ]
         read = [(INPUT, one) for column in columns[0] for one in column]
-        outer = [ref for ref in shared if ref[0] in (ARRAY, LITERAL)]
-        outer += [(VALUE, ref[1]) for step in body for ref in step.operands if ref[0] == SHARED]
-        whole = Rolled(body, end, *columns, rest, axis, first, (*rest, *read, *outer))
-        return whole, ("rolled", chosen[0].key, tuple(columns), rest, axis, first, made)
+        every = [ref for step in body for ref in step.operands if ref[0] in (SHARED, ARRAY, LITERAL)]
+        outer = [(VALUE, ref[1]) if ref[0] == SHARED else ref for ref in every]
+        whole = Rolled(body, end, *columns, rest, how, first, (*rest, *read, *outer))
+        return whole, ("rolled", terms[0].key, tuple(columns), rest, how, first, self.steps[place].made)
 
     def _shape(self, ref: Ref) -> Any:
         kind, place = ref
