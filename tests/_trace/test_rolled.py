@@ -15,13 +15,18 @@ RNG = np.random.default_rng(0)
 A = RNG.normal(size=(N, N))
 POINT = [RNG.normal(size=3) for _ in range(N)]
 
+
+def shared(x, own):
+    return sum(own * x[j][0] + jnp.sin(x[j][1]) for j in range(N))
+
+
 LOOPS = {
     "sum": lambda x: jnp.sum(sum(x) ** 2),
     "weighted": lambda x: sum(float(A[0, j]) * x[j][0] for j in range(N)) * x[1][2],
     "entries": lambda x: sum(x[j][j % 3] ** 2 for j in range(N)),
     "left out": lambda x: sum(A[0, j] * x[j] @ x[j] for j in range(N) if j != 3) + jnp.exp(x[3][0]),
     "products": lambda x: sum(x[j] @ x[(j + 1) % N] for j in range(N)),
-    "shared": lambda x: (lambda own: sum(own * x[j][0] + jnp.sin(x[j][1]) for j in range(N)))(x[0][0] ** 2),
+    "shared": lambda x: shared(x, x[0][0] ** 2),
     "concatenated": lambda x: jnp.sum(jnp.concatenate(x) ** 2 * np.arange(3 * N)),
     "stacked": lambda x: jnp.sum(jnp.stack(x) @ A[:3, 0]) + jnp.stack([v[0] for v in x]) @ A[0],
     "columns": lambda x: jnp.sum(jnp.stack(x, axis=1) ** 3 * A[:3]),

@@ -1,4 +1,4 @@
-"""Problems that are built anew with other numbers run the programs that were compiled before, and leave nothing behind."""
+"""Problems built anew with other numbers run the programs that were compiled before, and leave nothing behind."""
 
 import os
 import subprocess
@@ -74,10 +74,11 @@ def test_nothing_is_compiled_for_new_numbers(make):
             COMPILED.clear()
         solution = ez.solve(problem, samples)
         certificate = ez.certify(solution)
-        answers.append((solution.residual, certificate.residual))
+        answers.append(str(solution.x))
+        assert str(certificate)
         assert solution.check().residual <= 1e-6
     assert COMPILED == []
-    assert len({residual for residual, _ in answers}) == 3  # they are other problems
+    assert len(set(answers)) == 3  # they are other problems
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ D, Q = RNG.uniform(1, 3, N), RNG.normal(size=N)
 def strategies(i):
     if i % 3 == 0:
         return ez.sets.Box(-0.3, 0.2, dim=1 + i % 2)
-    return ez.sets.Ball(np.zeros(1 + i % 2), 0.4) if i % 3 == 1 else ez.functions.L1(0.1, dim=1 + i % 2)
+    return ez.sets.Ball(0.4, np.zeros(1 + i % 2)) if i % 3 == 1 else ez.functions.L1(0.1)
 
 
 def cost(i):
@@ -45,7 +45,7 @@ def test_stacked_or_not_the_answer_is_one(name, monkeypatch):
     for tree in ("x", "element"):
         for one, other in zip(getattr(stacked, tree), getattr(plain, tree), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-10)
-    np.testing.assert_allclose(stacked.trace.residuals, plain.trace.residuals, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(stacked.trace.residual, plain.trace.residual, rtol=1e-7, atol=1e-12)
     assert stacked.iterations == plain.iterations
 
 

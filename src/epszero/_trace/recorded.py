@@ -34,6 +34,7 @@ class Recorded(NamedTuple):
     literals: tuple[Any, ...]  # numbers that are no floating-point ones
     ends: tuple[tuple[int, int], ...]  # what is returned, as operands
     structure: Any  # of the arguments
+    shapes: tuple[tuple[int, ...], ...]  # of their leaves
     returned: Any  # what is returned, as shapes
     scalars: Any  # float64 vector
     arrays: tuple[Any, ...]
@@ -158,6 +159,7 @@ class _Recorder:
             tuple(self.literals),
             ends,
             structure,
+            tuple(variable.aval.shape for variable in closed.jaxpr.invars),
             returned,
             np.array(self.scalars, dtype=np.float64),
             tuple(self.arrays),
@@ -257,7 +259,7 @@ def _key(value: Any) -> Any:  # noqa: PLR0911  (one line per kind)
         return type(value), tuple(map(_key, value))
     if isinstance(value, dict):
         return dict, tuple((_key(name), _key(part)) for name, part in value.items())
-    if isinstance(value, np.dtype | Enum | type):
+    if isinstance(value, np.dtype | Enum | type | jax.sharding.Sharding):
         return value
     if isinstance(value, np.generic | np.ndarray) and value.dtype != object:
         return type(value), value.shape, str(value.dtype), value.tobytes()

@@ -152,6 +152,8 @@ class Agents(Oracle):
 
     def _seen(self, xi: PyTree) -> PyTree:
         """What g gets of one sample: ξ or φ(ξ), a row per agent where each has its own."""
+        if not self.uncertain:
+            return None
         if isinstance(xi, OwnData):
             return stack([xi_i if self.features is None else self.features((), xi_i) for xi_i in xi])
         return xi if self.features is None else self._rowwise((), xi)

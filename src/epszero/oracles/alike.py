@@ -66,6 +66,9 @@ class Alike(Node):
 
     def mapped(self, function: Callable[..., Any], x: Packed, y: Packed, sample: Sequence[Any]) -> Any:
         """`function(f_i, y_i)` for every agent of the batch, f_i a function of the own strategy, nested as it is."""
+        shapes = self.code.program.shapes[sum(map(len, x)) :]
+        if tuple(map(np.shape, sample)) != shapes:
+            raise TypeError(f"costs of samples shaped {shapes} are called with others: {tuple(map(np.shape, sample))}")
         own = [jnp.asarray(y[pool])[np.array(rows)] for pool, rows in self.homes]
         mine = np.array([rows for _, rows in self.homes], dtype=np.int32).T
 

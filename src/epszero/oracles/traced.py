@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._memory import remembered
+from epszero._points import shapes
 from epszero._pytree import Node
 from epszero._trace.recorded import Recorded, recorded, run
 from epszero._types import PyTree
@@ -52,9 +53,11 @@ class Traced(Node):
     arrays: tuple[Any, ...]
 
     def __call__(self, *arguments: PyTree) -> PyTree:
-        program = self.code.program
+        program, leaves = self.code.program, jax.tree.leaves(arguments)
+        if tuple(map(np.shape, leaves)) != program.shapes:
+            raise TypeError(f"a function of arguments shaped {program.shapes} is called with others: {shapes(leaves)}")
         with jax.enable_x64(True):  # in which it was recorded
-            ends = run(program, _Given(self, jax.tree.leaves(arguments)))
+            ends = run(program, _Given(self, leaves))
             return jax.tree.unflatten(jax.tree.structure(program.returned), [jnp.asarray(end) for end in ends])
 
     def __repr__(self) -> str:
@@ -95,9 +98,9 @@ def recording(function: Opaque, *examples: PyTree) -> Recorded | None:
     """What is written down of a function, once for arguments of these shapes."""
     with jax.enable_x64(True):
         leaves, structure = jax.tree.flatten(examples)
-        shapes = [jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
-        key = "recorded", structure, tuple((one.shape, one.dtype) for one in shapes)
-        return remembered(function, key, lambda: recorded(function.function, *jax.tree.unflatten(structure, shapes)))
+        like = [jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+        key = "recorded", structure, tuple((one.shape, one.dtype) for one in like)
+        return remembered(function, key, lambda: recorded(function.function, *jax.tree.unflatten(structure, like)))
 
 
 def returned(function: Any, *examples: PyTree) -> PyTree:
