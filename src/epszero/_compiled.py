@@ -42,7 +42,7 @@ def _asked_before() -> str | None:
     if "jax" in sys.modules:
         import jax  # noqa: PLC0415  (it is loaded)
 
-        return jax.config.jax_compilation_cache_dir
+        return jax.config.values["jax_compilation_cache_dir"]
     return os.environ.get("JAX_COMPILATION_CACHE_DIR")
 
 

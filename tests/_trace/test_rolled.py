@@ -52,6 +52,18 @@ def test_the_program_does_not_grow_with_the_loop(name):
     assert len(program.steps) < 2 * N
 
 
+def test_a_long_loop_inside_of_a_term():
+    many = [np.full(1, 0.1 * j) for j in range(600)]
+
+    def function(x):
+        return x[0][0] * (1 + sum(jnp.sin(v)[0] for v in x)) / 7
+
+    with jax.enable_x64(True):
+        program = recorded(function, many)
+        np.testing.assert_allclose(traced(Opaque(function), many)(many), function(many), rtol=1e-12)
+    assert len(program.steps) < 10
+
+
 def test_what_is_used_elsewhere_is_not_drawn_into_a_loop():
     def function(x):
         terms = [v[0] ** 2 for v in x]

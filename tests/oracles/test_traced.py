@@ -36,10 +36,11 @@ def loss(rng):
 
 def game(rng):
     d, H = rng.uniform(1, 2, 4), rng.normal(size=(4, 4)) / 8
-    costs = [
-        lambda x, i=i: 0.5 * d[i] * x[i] @ x[i] + x[i][0] * sum(H[i, j] * x[j][0] for j in range(4)) for i in range(4)
-    ]
-    return ez.Game(costs, [ez.sets.Box(-1.0, 1.0, dim=1)] * 4), None
+
+    def cost(i):
+        return lambda x: 0.5 * d[i] * x[i] @ x[i] + x[i][0] * (1 - sum(H[i, j] * x[j][0] for j in range(4)))
+
+    return ez.Game([cost(i) for i in range(4)], [ez.sets.Box(-1.0, 1.0, dim=1)] * 4), None
 
 
 def many_agents(rng):

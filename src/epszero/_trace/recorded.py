@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epszero._double import is_traced
 from epszero._trace.programs import CALLS, applied, is_literal, opened, written_at
 from epszero._trace.rolled import Rolled, rolled
 from epszero._trace.steps import ARRAY, INPUT, LITERAL, SCALAR, SHARED, VALUE, Step
@@ -107,7 +108,7 @@ def _all_one(starts: list[Any]) -> bool:
 def _sliced(operand: Any, params: dict[str, Any], starts: list[Any]) -> Any:
     sizes = np.subtract(params["limit_indices"], params["start_indices"])
     if all(isinstance(start, int) for start in starts):
-        return jax.lax.slice(operand, starts, np.add(starts, sizes))
+        return jax.lax.slice(operand, starts, [int(end) for end in np.add(starts, sizes)])
     return jax.lax.dynamic_slice(operand, starts, sizes)
 
 
@@ -265,7 +266,7 @@ def _key(value: Any) -> Any:  # noqa: PLR0911  (one line per kind)
         return type(value), value.shape, str(value.dtype), value.tobytes()
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):
         return _program_key(*opened(value))
-    if isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer):
+    if isinstance(value, jax.Array) and not is_traced(value):
         return _key(np.asarray(value))
     if type(value).__name__ == "TypedNdArray":
         return _key(np.asarray(value))

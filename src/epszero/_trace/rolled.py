@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from epszero._trace.steps import ARRAY, INPUT, LITERAL, SCALAR, SHARED, VALUE, Ref, Step
 
 LEAST = 4  # terms that are rolled up
+DEEP = 30  # operations one after another in a term; what lies deeper is taken for given
 
 
 class Rolled(NamedTuple):
@@ -132,12 +133,12 @@ class _Roller:
         terms = [term for _, term in group]
         self.gone.update(at for term in terms for at in term.steps)
         body, end = self._body(refs[group[0][0]], terms[0])
-        columns = [tuple(zip(*(getattr(term, read) for term in terms), strict=True)) for read in READ]
-        read = [(INPUT, one) for column in columns[0] for one in column]
+        inputs, scalars, starts = (tuple(zip(*(getattr(term, read) for term in terms), strict=True)) for read in READ)
+        read = [(INPUT, one) for column in inputs for one in column]
         every = [ref for step in body for ref in step.operands if ref[0] in (SHARED, ARRAY, LITERAL)]
         outer = [(VALUE, ref[1]) if ref[0] == SHARED else ref for ref in every]
-        whole = Rolled(body, end, *columns, rest, how, first, (*rest, *read, *outer))
-        return whole, ("rolled", terms[0].key, tuple(columns), rest, how, first, self.steps[place].made)
+        whole = Rolled(body, end, inputs, scalars, starts, rest, how, first, (*rest, *read, *outer))
+        return whole, ("rolled", terms[0].key, (inputs, scalars, starts), rest, how, first, self.steps[place].made)
 
     def _shape(self, ref: Ref) -> Any:
         kind, place = ref
@@ -153,17 +154,17 @@ class _Roller:
         at = self.maker[ref[1]]
         return at if self.steps[at].outputs == 1 and at not in self.gone else None
 
-    def _term(self, ref: Ref) -> _Term:
+    def _term(self, ref: Ref, depth: int = 0) -> _Term:
         kind, place = ref
         if kind == INPUT:
             return _Term((INPUT, self.kinds[place]), (), (place,), (), ())
         if kind == SCALAR:
             return _Term((SCALAR,), (), (), (place,), ())
         at = self._only(ref)
-        if at is None or isinstance(self.steps[at], Rolled):
+        if at is None or depth >= DEEP:
             return _Term(ref, (), (), (), ())  # one and the same for all terms that read it
         step = self.steps[at]
-        parts = [self._term(operand) for operand in step.operands]
+        parts = [self._term(operand, depth + 1) for operand in step.operands]
         _, _, told, made, weak = self.keys[at]
         joined = [tuple(one for part in parts for one in getattr(part, name)) for name in ("steps", *READ)]
         key = step.primitive, tuple(part.key for part in parts), told, made, weak

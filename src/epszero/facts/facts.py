@@ -12,7 +12,7 @@ where it is nonlinear (enclosed.py). *Declared* is the user's word, *violated* w
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import jax
@@ -186,8 +186,7 @@ class Facts:
         if self.structure.degree.mixed or self.row is None:
             return self.operator
         here = np.asarray(ravel_pytree(self.row)[0])
-        still = Bounds(here, here)
-        return Operator(self.oracle, self.problem.strategies, self.x, self.row, self.domain, still)
+        return replace(self.operator, support=Bounds(here, here))
 
     # -- constants ----------------------------------------------------------------------------------------------------
 

@@ -68,18 +68,18 @@ def matrices_of(function: Any, x: PyTree, features: PyTree) -> Matrices | None:
     degree = degrees(lambda x, given: function(x, *given), x, given)
     if degree.u > 1 or degree.v > 1 or degree.mixed:
         return None
-    H = jacobian(function, x, *given) if isinstance(function, Of) else None
-    H = np.asarray(_slopes(function, x, given)) if H is None else H
+    slopes = jacobian(function, x, *given) if isinstance(function, Of) else None
+    slopes = np.asarray(_slopes(function, x, given)) if slopes is None else slopes
     packing = Packing.of(x)
     packed = packing.pack(jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), x)) if isinstance(function, Of) else x
-    h, C = (None if part is None else np.asarray(part) for part in _rest(function, packed, given))
-    finite = all(np.isfinite(part).all() for part in (H, h, C) if part is not None)
-    if not finite or h is None:
-        return None
+    rest = [None if part is None else np.asarray(part) for part in _rest(function, packed, given)]
     if packed is not x:  # back to the order of the entries of x
-        order = np.argsort(flat_of(packing.pack(shaped_like(x, np.arange(len(h), dtype=float)))).astype(int))
-        h, C = h[order], None if C is None else C[order]
-    return Matrices(H, h, C)
+        order = np.argsort(flat_of(packing.pack(shaped_like(x, np.arange(len(slopes), dtype=float)))).astype(int))
+        rest = [None if part is None else part[order] for part in rest]
+    h, C = rest
+    if h is None or not all(np.isfinite(part).all() for part in (slopes, h, C) if part is not None):
+        return None
+    return Matrices(slopes, h, C)
 
 
 @jax.jit

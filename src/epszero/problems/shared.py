@@ -60,7 +60,7 @@ class AffineConstraint(Coupling):
         self.entries = (coo.row.astype(np.int32), coo.col.astype(np.int32), coo.data) if few else None
         self.dense = None if few else matrix.toarray()
 
-    def traced(self, x: PyTree) -> Coupling:
+    def traced(self, x: PyTree) -> "AffineConstraint":
         return self if self.linear is None else self.replaced(linear=traced(self.linear, x))
 
     def value(self, x: PyTree) -> Array:

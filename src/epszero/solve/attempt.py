@@ -148,12 +148,13 @@ def _driven(
     request: Request, trials: list[Trial], settled: list[Method], report: Callable[[int, float], None] | None
 ) -> list[Attempt]:
     """Runs with programs alike, from x⁰ to their ends."""
-    A, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
+    side, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
     methods, averages = [one.bare() for one in settled], [trial.B for trial in trials]
-    packing = stacking_of(A, x, methods)
-    if packing is not None:  # many small blocks: stacked, as long as the run lasts
-        averages, methods = packing.averages(averages, x), packing.packed_within(methods)
-        A, x = packing.side(A, x), packing.pack(x)
+    stacking = stacking_of(side, x, methods)
+    if stacking is not None:  # many small blocks: stacked, as long as the run lasts
+        averages, methods = stacking.averages(averages, x), stacking.packed_within(methods)
+    A = side if stacking is None else stacking.side(side, x)
+    x = x if stacking is None else stacking.pack(x)
     apart, same = shared_apart(averages)
     method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(apart))
     B, same = (on_device(one) if entries(one) > SMALL else one for one in (average, same))
@@ -182,7 +183,7 @@ def _driven(
 
     def one(place: int) -> Run:
         picked = run if alone else pick(run, place)
-        return picked if packing is None else packing.unpacked_within(picked)
+        return picked if stacking is None else stacking.unpacked_within(picked)
 
     seen = [(look, np.atleast_1d(residual)) for look, residual in zip(drive.seen, drive.residuals, strict=True)]
     return [

@@ -125,7 +125,7 @@ class Rows(Node):
             return jax.vmap(resolved)(self.kinds[0], v, steps)
         for rows, kind in zip(self.places, self.kinds, strict=True):
             some = np.array(rows)
-            v = v.at[some].set(jax.vmap(resolved)(kind, v[some], steps[some]))
+            v = jnp.asarray(v).at[some].set(jax.vmap(resolved)(kind, v[some], steps[some]))
         return v
 
 
