@@ -97,10 +97,8 @@ class Facts:
     @by("shapes")
     def aggregate(self) -> Aggregate | None:
         """The blocks of the Jacobian of a large aggregative game, where they are constant."""
-        oracle = self.oracle
-        if not isinstance(oracle, Agents) or not self.structure.constant_jacobian or self.structure.entries <= DENSE:
-            return None
-        return aggregate(oracle, self.x, self.row)
+        small = not self.structure.constant_jacobian or self.structure.entries <= DENSE
+        return None if small or not isinstance(self.oracle, Agents) else aggregate(self.oracle, self.x, self.row)
 
     @by("shapes")
     def own_hessians(self) -> OwnHessians | Unknown:
@@ -177,8 +175,8 @@ class Facts:
     @cached_property
     def operator(self) -> Operator:
         """O as a function of flat arguments, over domain and support."""
-        row = np.zeros(0) if self.row is None else self.row
-        return Operator(self.oracle, self.problem.strategies, self.x, row, self.domain, self.support)
+        sample = np.zeros(0) if self.row is None else self.row
+        return Operator(self.oracle, self.problem.strategies, self.x, sample, self.domain, self.support)
 
     @cached_property
     def at_one_sample(self) -> Operator:

@@ -98,7 +98,10 @@ def recording(function: Opaque, *examples: PyTree) -> Recorded | None:
     """What is written down of a function, once for arguments of these shapes."""
     with jax.enable_x64(True):
         leaves, structure = jax.tree.flatten(examples)
-        like = [jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+        like = [
+            jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype if hasattr(leaf, "dtype") else jnp.result_type(leaf))
+            for leaf in leaves
+        ]
         key = "recorded", structure, tuple((one.shape, one.dtype) for one in like)
         return remembered(function, key, lambda: recorded(function.function, *jax.tree.unflatten(structure, like)))
 
