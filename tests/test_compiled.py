@@ -10,17 +10,21 @@ import pytest
 from epszero import _compiled
 
 SCRIPT = """
-import numpy as np
+import sys
 import epszero as ez
+{before}
+loaded = "jax" in sys.modules
 print(ez.keep_compiled({folder}))
+assert ("jax" in sys.modules) == loaded
+import numpy as np
 solution = ez.solve(ez.VariationalInequality(lambda x: 2 * x - 1, ez.sets.Box(-1.0, 1.0, dim=2)))
 np.testing.assert_allclose(solution.x, 0.5, atol=1e-8)
 """
 
 
-def run(folder, **environment):
+def run(folder, before="", **environment):
     env = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")} | environment
-    script = SCRIPT.format(folder=folder)
+    script = SCRIPT.format(folder=folder, before=before)
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True)
 
 
@@ -33,6 +37,14 @@ def test_programs_are_kept_and_found_again(tmp_path):
     again = run("None", XDG_CACHE_HOME=str(tmp_path))
     assert {path.name for path in folder.glob("jit_*-cache")} == kept
     assert again.stderr == ""
+
+
+def test_where_jax_is_loaded_already(tmp_path):
+    """After a first compilation, in which JAX may have looked for a cache and found none."""
+    before = "import jax; jax.jit(lambda v: v + 1)(1.0)"
+    done = run(repr(str(tmp_path / "here")), before)
+    assert done.stdout.strip() == str(tmp_path / "here")
+    assert list((tmp_path / "here").glob("jit_*-cache"))
 
 
 def test_a_folder_that_cannot_be_written_to_changes_nothing(tmp_path):

@@ -2,6 +2,10 @@
 
 `ez.keep_compiled()` asks JAX for its own cache on disk; the command line does so by itself. Nothing else changes: not a
 number, and nothing at all where the folder cannot be written to. Source: JAX, "Persistent compilation cache".
+
+XLA (seen in JAX 0.10) writes to stderr, for each program that it loads, that the processor does not know the "features"
+prefer-no-gather and prefer-no-scatter, which are only preferences of its compiler. It can be told to be silent before it
+is loaded, not after.
 """
 
 import contextlib
@@ -18,8 +22,9 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     """Keep compiled programs in `folder`, by default the user's cache folder, from now on and for later processes.
 
     Returns the folder; None where it cannot be written to, which changes nothing. A cache that was asked of JAX before,
-    by `jax.config` or the environment, is left as it is unless a folder is given. No other setting is touched. JAX is
-    not loaded for it: where it is not there yet, it is told by its environment variables.
+    by `jax.config` or the environment, is left as it is unless a folder is given. JAX is not loaded for it: where it is
+    not there yet, it is told by its environment variables. Best called first: XLA may note on stderr that it loads
+    programs, and does not do so where it hears of it before it is loaded itself.
     """
     before = _asked_before()
     if folder is None and before:
@@ -35,6 +40,7 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     elif chosen is not None:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(chosen)
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(QUICK)
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # see the header
     return chosen
 
 
