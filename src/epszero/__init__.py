@@ -23,6 +23,7 @@ if typing.TYPE_CHECKING:
     from epszero import oracles as oracles
     from epszero import sets as sets
     from epszero._checks import InputError as InputError
+    from epszero._compiled import keep_compiled as keep_compiled
     from epszero.audit import Audit as Audit
     from epszero.audit import audit as audit
     from epszero.certificates import Certificate as Certificate
@@ -56,6 +57,7 @@ if typing.TYPE_CHECKING:
 
 _PUBLIC = {
     "_checks": ("InputError",),
+    "_compiled": ("keep_compiled",),
     "audit": ("Audit", "audit"),
     "certificates": ("Certificate", "certify", "certify_many", "plan", "verify"),
     "methods": (

@@ -17,8 +17,8 @@ from typing import Any
 
 import jax
 import jax.core
-import jaxlib
 import numpy as np
+from jaxlib.version import __version__ as jaxlib_version
 
 
 class Leaf(Enum):
@@ -104,9 +104,9 @@ def apart() -> None:
     handlers[np.ndarray] = lambda array: (whole if precision(array.dtype) == array.dtype else rounded)(array)
 
 
-if jaxlib.__version__ in WRONG:
+if jaxlib_version in WRONG:
     raise ImportError(
-        f"jaxlib {jaxlib.__version__} computes wrong numbers on CPUs, silently: sums of products over samples come out "
+        f"jaxlib {jaxlib_version} computes wrong numbers on CPUs, silently: sums of products over samples come out "
         'wrong where it fuses them. Install another version: pip install "jax==0.10.1" "jaxlib==0.10.1".'
     )
 if mixes():

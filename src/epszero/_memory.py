@@ -71,7 +71,8 @@ class Remembered(Generic[T]):
     def __get__(self, view: Any, owner: type) -> "T | Remembered[T]":
         if view is None:
             return self
-        return remembered(view.problem, (self.name, getattr(view, self.key)), lambda: self.compute(view))
+        with jax.enable_x64(True):  # whoever asks
+            return remembered(view.problem, (self.name, getattr(view, self.key)), lambda: self.compute(view))
 
 
 def by(key: str) -> Callable[[Callable[[Any], T]], Remembered[T]]:

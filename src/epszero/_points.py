@@ -102,6 +102,18 @@ def stacked(trees: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
 
 
+def shared_apart(trees: Sequence[PyTree]) -> tuple[list[PyTree], PyTree]:
+    """Pytrees of equal structure without the leaves that are one object in all of them, and these leaves alone, with
+    None in the place of the others; `eqx.combine` joins the two."""
+    flat = [jax.tree.flatten(tree) for tree in trees]
+    structure = flat[0][1]
+    columns = list(zip(*(leaves for leaves, _ in flat), strict=True))
+    same = [len(trees) > 1 and all(leaf is column[0] for leaf in column) for column in columns]
+    kept = structure.unflatten([column[0] if one else None for column, one in zip(columns, same, strict=True)])
+    rest = [[None if one else leaf for leaf, one in zip(leaves, same, strict=True)] for leaves, _ in flat]
+    return [structure.unflatten(leaves) for leaves in rest], kept
+
+
 def pick(tree: PyTree, index: int) -> PyTree:
     """Entry `index` of the leading axis of every leaf."""
     return jax.tree.map(lambda leaf: leaf[index], tree)

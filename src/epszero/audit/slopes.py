@@ -21,7 +21,6 @@ from epszero.facts import (
     Spectra,
     Unknown,
     Witness,
-    base_oracle,
     between,
     jacobians,
     restricted,
@@ -171,7 +170,7 @@ class Slopes:
     def gradient(self) -> Assumption:
         """Whether B is the gradient of a function, as is declared: its Jacobian is symmetric."""
         row = np.zeros(1) if self.facts.row is None else as_data(self.facts.row)
-        J = np.asarray(jacobians(base_oracle(self.facts.problem), self.facts.x, row)[0])
+        J = np.asarray(jacobians(self.facts.oracle, self.facts.x, row)[0])
         apart = float(np.abs(J - J.T).max(initial=0.0))
         if apart > 1e-7 * np.abs(J).max(initial=1e-300):
             where = in_few_words(self.facts.x)

@@ -35,7 +35,7 @@ from epszero.facts import (
 )
 from epszero.functions import Function
 from epszero.methods import Method
-from epszero.oracles import Average, Blocks, Collapsed, OwnData, strategies
+from epszero.oracles import Average, Blocks, Collapsed, Oracle, OwnData, strategies
 from epszero.problems import Problem
 from epszero.problems.backward import is_part
 from epszero.problems.graph import Graph, graph_near
@@ -148,6 +148,11 @@ class Case:
     def residual(self, average: Average) -> FloatArray:
         """z + B(x) for this B."""
         return self.z + flat_of(to_numpy(evaluated(average, self.point)))
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """O at points like x and samples like these."""
+        return self.problem.oracle.traced(self.point, first_rows(self.data(self.samples)))
 
     @cached_property
     def average(self) -> Average:

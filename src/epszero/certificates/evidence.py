@@ -57,7 +57,7 @@ class Evidence:
                 f"x has {len(self.case.z)} entries, too many to treat without structure (at most {MOST_VALUES}): "
                 "say that the oracle is affine in features (ez.oracles.Affine)"
             )
-        values = _values(self.case.problem.oracle, self.samples[0].values, self.case.point)
+        values = _values(self.case.oracle, self.samples[0].values, self.case.point)
         return [np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(values)], axis=1)]
 
     @property

@@ -77,7 +77,7 @@ class Noise:
     def _sizes(self) -> tuple[float, float]:
         """The largest ‖O(x, ξ_j)‖, and the largest ‖O(x, ξ_j) − O(x, ξ_1)‖, over the samples."""
         (samples,) = self.case.samples
-        oracle, point = self.case.problem.oracle, self.case.point
+        oracle, point = self.case.oracle, self.case.point
         size, apart = _sizes(oracle, samples.values, first_rows(samples.values), point)
         return float(np.max(size)), float(np.max(apart))
 

@@ -94,7 +94,7 @@ def stability(case: Case, noise: Noise) -> Stability:
 def losses(case: Case) -> FloatArray:
     """‖z + O(x, ξ_i)‖ for every sample."""
     (samples,) = case.samples
-    return np.asarray(_norms(case.problem.oracle, samples.values, case.point, case.element))
+    return np.asarray(_norms(case.oracle, samples.values, case.point, case.element))
 
 
 @eqx.filter_jit

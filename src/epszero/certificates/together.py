@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 
 from epszero._double import to_numpy
 from epszero._memory import shape_of
-from epszero._points import stacked
+from epszero._points import shared_apart, stacked
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Kind, Refused
 from epszero.certificates.case import Case
@@ -15,7 +16,6 @@ from epszero.certificates.evidence import Evidence
 from epszero.certificates.mean import MeanSet
 from epszero.certificates.mean_deviation import MeanDeviation, every_sample
 from epszero.functions import Function
-from epszero.oracles import Average
 from epszero.problems.graph import ROUNDING, Graph
 from epszero.sets import Set
 
@@ -65,15 +65,16 @@ def _residuals(cases: list[Case]) -> None:
     if len({shape_of(average) for average in averages}) > 1:
         return
     points = [case.point for case in cases]
-    values = jax.tree.leaves(to_numpy(_every_value(stacked(averages), stacked(points))))
+    apart, same = shared_apart(averages)
+    values = jax.tree.leaves(to_numpy(_every_value(stacked(apart), same, stacked(points))))
     rows = np.concatenate([np.reshape(leaf, (len(cases), -1)) for leaf in values], axis=1)
     for case, row in zip(cases, rows, strict=True):
         case.__dict__["empirical"] = case.z + row
 
 
 @jax.jit
-def _every_value(averages: Average, points: PyTree) -> PyTree:
-    return jax.vmap(lambda average, point: average(point))(averages, points)
+def _every_value(averages: Any, same: Any, points: PyTree) -> PyTree:
+    return jax.vmap(lambda average, point: eqx.combine(average, same)(point))(averages, points)
 
 
 def _memberships(cases: list[Case]) -> None:

@@ -60,8 +60,10 @@ def run() -> None:
     _open_all()
     sys.stdout, sys.stderr = _outlet(sys.stdout, 1), _outlet(sys.stderr, 2)
     with _listening():
-        from epszero.cli.commands import app  # noqa: PLC0415  (it loads while somebody listens)
+        from epszero import keep_compiled  # noqa: PLC0415  (it loads while somebody listens)
+        from epszero.cli.commands import app  # noqa: PLC0415  (the same)
 
+        keep_compiled()
         try:
             app(prog_name="epszero")
         except SystemExit as end:

@@ -17,11 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._memory import remembered, shape_of
+from epszero._points import entries
 from epszero._trace.degrees import Degree, degrees
 from epszero._trace.programs import forwards
 from epszero._types import FloatArray, PyTree
 from epszero.facts.gram import power_near
 from epszero.oracles import Collapsed, Coupled, Oracle, OwnData
+from epszero.oracles.alike import Of
+from epszero.oracles.alike import jacobian as jacobian_of
 from epszero.problems import Problem
 
 DENSE = 1500  # entries of a point up to which its Jacobian is written down
@@ -160,6 +164,12 @@ def base_oracle(problem: Problem) -> Oracle:
     return problem.oracle.base if isinstance(problem.oracle, Coupled) else problem.oracle
 
 
+def oracle_at(problem: Problem, x: PyTree, row: PyTree) -> Oracle:
+    """The same for points like x and samples like `row`, ready for compiled programs (oracles/traced.py)."""
+    key = "oracle", shape_of((x, row))
+    return remembered(problem, key, lambda: base_oracle(problem).traced(x, row))
+
+
 def first_rows(data: PyTree) -> PyTree:
     """The first sample, of each data set where agents have their own."""
     if isinstance(data, OwnData):
@@ -176,16 +186,27 @@ def jacobians(oracle: Oracle, x: PyTree, rows: PyTree) -> Any:
     )
 
 
+def by_agents(function: Any, x: PyTree, row: PyTree) -> FloatArray | None:
+    """The Jacobian of agents' own gradients, where they are evaluated in batches; None elsewhere."""
+    return jacobian_of(function, x, *(() if row is None else (row,))) if isinstance(function, Of) else None
+
+
+@jax.jit
+def _jacobian(oracle: Oracle, x: PyTree, row: PyTree) -> Any:
+    flat, unravel = ravel_pytree(x)
+    return jax.jacfwd(forwards(lambda v: ravel_pytree(oracle(unravel(v), row))[0]))(flat)
+
+
 def constant_jacobian(problem: Problem, row: PyTree, x: PyTree) -> ConstantJacobian | None:
     """J where it is proved to be constant, and small enough to be written down."""
-    oracle, (flat, unravel) = base_oracle(problem), ravel_pytree(x)
-    if len(flat) > DENSE:
+    oracle = oracle_at(problem, x, row)
+    if entries(x) > DENSE:
         return None
     degree = degrees(oracle, x, () if row is None else row)
     if degree.u > 1 or degree.mixed:
         return None
-    jacobian = jax.jit(jax.jacfwd(forwards(lambda v: ravel_pytree(oracle(unravel(v), row))[0])))(flat)
-    jacobian = np.asarray(jacobian)
+    found = by_agents(getattr(oracle, "function", None), x, row)
+    jacobian = np.asarray(_jacobian(oracle, x, row)) if found is None else found
     return ConstantJacobian(jacobian) if np.isfinite(jacobian).all() else None
 
 

@@ -17,7 +17,7 @@ from epszero._memory import remembered
 from epszero._points import flat_of, shaped_like
 from epszero._trace.programs import forwards
 from epszero._types import FloatArray, PyTree
-from epszero.facts.affine import DENSE, ConstantJacobian
+from epszero.facts.affine import DENSE, ConstantJacobian, by_agents
 from epszero.facts.aggregates import WRITTEN, Aggregate
 from epszero.facts.domains import domain_support, tangent
 from epszero.facts.facts import Facts, facts_of
@@ -90,7 +90,8 @@ def average_facts(facts: Facts, B: Average, data: PyTree, x: PyTree, prove: bool
     base = B.base if isinstance(B, CoupledMean) else B
     said, structure = declared_only(facts.problem), facts.structure
     if structure.affine and structure.entries <= DENSE:
-        J = np.asarray(_jacobian(base, x))
+        found = by_agents(getattr(base, "joint", None), x, getattr(base, "mean", None))
+        J = np.asarray(_jacobian(base, x)) if found is None else found
         return _affine(facts, ConstantJacobian(J)) if np.isfinite(J).all() else said
     if structure.affine and structure.entries <= LARGEST:
         return _large(base, x, said)

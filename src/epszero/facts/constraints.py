@@ -105,7 +105,7 @@ def _by_hessians(facts: "Facts", coupling: Coupling) -> Known | Unknown | None:
     if rows * n * n > LARGEST**2 * ROWS:
         return None
     if _degree(slopes, np.asarray(flat)) <= 1:
-        hessians = np.asarray(jax.jit(jax.jacfwd(slopes))(flat))
+        hessians = np.asarray(_hessians(coupling.traced(facts.x), facts.x))
         spectra = np.linalg.eigvalsh((hessians + hessians.swapaxes(1, 2)) / 2)
         if (spectra[:, 0] >= -ROUNDING * np.abs(spectra).max(axis=1)).all():
             return Known(Provenance.EXACT, "constant Hessians")
@@ -113,6 +113,12 @@ def _by_hessians(facts: "Facts", coupling: Coupling) -> Known | Unknown | None:
     if rows > ROWS or n > LARGEST:
         return None
     return Known(Provenance.VERIFIED, "Hessians enclosed") if _enclosed(facts, slopes, rows) else None
+
+
+@jax.jit
+def _hessians(coupling: Coupling, x: PyTree) -> Any:
+    flat, point = ravel_pytree(x)
+    return jax.jacfwd(jax.jacrev(lambda u: coupling.value(point(u))))(flat)
 
 
 def _enclosed(facts: "Facts", slopes: Callable[[Any], Any], rows: int) -> bool:

@@ -97,7 +97,11 @@ def convex_costs(facts: "Facts") -> Known | Unknown:
 def _own_gradients_are_affine(game: Game | AggregativeGame, row: PyTree, x: PyTree) -> bool:
     """Whether each own gradient is proved to be affine in the own strategy, with a slope that nothing else enters."""
     rows = list(row) if isinstance(row, OwnData) else [row] * game.agents
-    if isinstance(game, Game):
+    together = game.together(x, row) if isinstance(game, Game) else None
+    if together is not None:
+        seen = () if row is None else (row,)
+        found = [degrees(lambda own, rest: together.slopes(rest[0], own, *rest[1]), x, (x, seen))]
+    elif isinstance(game, Game):
         parts = game.gradients
         found = [
             degrees(lambda own, rest, i=i: parts[i](with_own(rest[0], i, own), rest[1]), x[i], (x, seen))

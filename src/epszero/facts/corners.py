@@ -12,9 +12,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._trace.programs import forwards
-from epszero.facts.affine import ConstantJacobian, base_oracle, jacobians
+from epszero._types import PyTree
+from epszero.facts.affine import ConstantJacobian, jacobians
 from epszero.facts.provenance import Constant, Provenance
 from epszero.facts.structure import AFFINE
+from epszero.oracles import Oracle
 
 if TYPE_CHECKING:
     from epszero.facts.facts import Facts
@@ -40,7 +42,7 @@ def over_corners(facts: "Facts") -> tuple[Constant, Constant] | None:
     corners = np.repeat(np.asarray(ravel_pytree(facts.row)[0])[None], len(bits), axis=0)
     corners[:, moves] = np.where(bits, upper, lower)
     samples = jax.vmap(ravel_pytree(facts.row)[1])(jnp.asarray(corners))
-    each = [ConstantJacobian(J) for J in np.asarray(jacobians(base_oracle(facts.problem), facts.x, samples))]
+    each = [ConstantJacobian(J) for J in np.asarray(jacobians(facts.oracle, facts.x, samples))]
     if not all(np.isfinite(one.jacobian).all() for one in each):
         return None
     exact = Provenance.EXACT if facts.support_is_box else Provenance.VERIFIED
@@ -53,5 +55,16 @@ def over_corners(facts: "Facts") -> tuple[Constant, Constant] | None:
 def _moves(facts: "Facts") -> Any:
     """Which entries of ξ move the Jacobian, which is affine in them."""
     flat, start = np.asarray(ravel_pytree(facts.row)[0]), np.zeros(facts.structure.entries)
-    slopes = jax.jit(jax.jacfwd(lambda xi: jax.jacfwd(forwards(facts.operator))(start, xi)))(flat)
+    slopes = _second(facts.oracle, facts.x, facts.row, start, flat)
     return np.abs(np.asarray(slopes)).max(axis=(0, 1)) > 0
+
+
+@jax.jit
+def _second(oracle: Oracle, x: PyTree, row: PyTree, start: Any, flat: Any) -> Any:
+    """∂²O/∂ξ∂x."""
+    point, sample = ravel_pytree(x)[1], ravel_pytree(row)[1]
+
+    def of(v: Any, xi: Any) -> Any:
+        return ravel_pytree(oracle(point(v), sample(xi)))[0]
+
+    return jax.jacfwd(lambda xi: jax.jacfwd(forwards(of))(start, xi))(flat)

@@ -30,6 +30,7 @@ from epszero._types import PyTree
 from epszero.facts.domains import Bounds
 from epszero.facts.provenance import Known, Provenance, Unknown
 from epszero.oracles import Oracle, OwnData
+from epszero.oracles.alike import Together
 from epszero.problems import AggregativeGame, Game, Minimization, Problem
 from epszero.problems.feasible import points_around
 from epszero.problems.game import with_own
@@ -157,7 +158,8 @@ def _called(cost: Oracle) -> Callable[[PyTree, PyTree], Any]:
 
 def _listed(game: Game, row: PyTree, x: PyTree, domain: Callable[[], Bounds], support: Bounds) -> Iterator[_Cost]:
     every = _within(support, row) if row is not None else ()
-    for i, cost in enumerate(game.costs):
+    for i in _suspects(game, row, x, domain, every):
+        cost = game.costs[i]
         mine, box = (row[i], every[i]) if isinstance(row, OwnData) else (() if row is None else row, every)
 
         def alone(own: PyTree, rest: PyTree, i: int = i, cost: Oracle = cost) -> Any:
@@ -171,6 +173,31 @@ def _listed(game: Game, row: PyTree, x: PyTree, domain: Callable[[], Bounds], su
             return point[i], (point, mine)
 
         yield _Cost(f"costs[{i}]", alone, x[i], (x, mine), boxes, at)
+
+
+def _suspects(game: Game, row: PyTree, x: PyTree, domain: Callable[[], Bounds], every: PyTree) -> list[int]:
+    """Agents to look at one by one: those of whose batch of costs alike not everything is proved at once."""
+    together = game.together(x, row)
+    if together is None:
+        return list(range(game.agents))
+    seen, found = () if row is None else (row,), list[int]()
+    for part in together.parts():
+        agents = sorted(part.members)
+
+        def costs(owns: PyTree, rest: PyTree, part: Together = part, agents: list[int] = agents) -> Any:
+            y = list(rest[0])
+            for agent, own in zip(agents, owns, strict=True):
+                y[agent] = own
+            return part.values(rest[0], y, *rest[1])
+
+        def boxes(agents: list[int] = agents) -> tuple[PyTree, PyTree]:
+            around = _within(domain(), x)
+            return [around[agent] for agent in agents], (around, (every,) if seen else ())
+
+        one = _Cost("", costs, [x[agent] for agent in agents], (x, seen), boxes, lambda point: (point, seen))
+        if len(agents) == 1 or one.by_hand or one.jumps:
+            found += agents
+    return sorted(found)
 
 
 def _of_all(game: AggregativeGame, row: PyTree, x: PyTree, domain: Callable[[], Bounds], support: Bounds) -> _Cost:

@@ -12,7 +12,7 @@ where it is nonlinear (enclosed.py). *Declared* is the user's word, *violated* w
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import jax
@@ -21,7 +21,7 @@ from jax.flatten_util import ravel_pytree
 
 from epszero._memory import by, key_of, remembered, shape_of
 from epszero._types import FloatArray, PyTree, Support
-from epszero.facts.affine import DENSE, ConstantJacobian, base_oracle, constant_jacobian
+from epszero.facts.affine import DENSE, ConstantJacobian, constant_jacobian, oracle_at
 from epszero.facts.aggregates import Aggregate, aggregate
 from epszero.facts.branching import Supremum
 from epszero.facts.constraints import convex_constraints
@@ -34,7 +34,7 @@ from epszero.facts.provenance import Constant, Known, Provenance, Unknown, worst
 from epszero.facts.search import between
 from epszero.facts.sizes import additive_R, affine_M
 from epszero.facts.structure import ADDITIVE, Structure, structure_of
-from epszero.oracles import Agents
+from epszero.oracles import Agents, Oracle
 from epszero.problems import Problem
 
 ALMOST = 1e-10  # of κ: an eigenvalue this little below 0 is rounding
@@ -75,6 +75,11 @@ class Facts:
     shapes: Hashable  # of points and samples
     key: Hashable  # all that a fact depends on besides the problem
 
+    @property
+    def oracle(self) -> Oracle:
+        """Of the strategies alone, for points and samples like these."""
+        return oracle_at(self.problem, self.x, self.row)
+
     # -- structure ----------------------------------------------------------------------------------------------------
 
     @by("shapes")
@@ -92,10 +97,8 @@ class Facts:
     @by("shapes")
     def aggregate(self) -> Aggregate | None:
         """The blocks of the Jacobian of a large aggregative game, where they are constant."""
-        oracle = base_oracle(self.problem)
-        if not isinstance(oracle, Agents) or not self.structure.constant_jacobian or self.structure.entries <= DENSE:
-            return None
-        return aggregate(oracle, self.x, self.row)
+        small = not self.structure.constant_jacobian or self.structure.entries <= DENSE
+        return None if small or not isinstance(self.oracle, Agents) else aggregate(self.oracle, self.x, self.row)
 
     @by("shapes")
     def own_hessians(self) -> OwnHessians | Unknown:
@@ -172,8 +175,8 @@ class Facts:
     @cached_property
     def operator(self) -> Operator:
         """O as a function of flat arguments, over domain and support."""
-        row = np.zeros(0) if self.row is None else self.row
-        return Operator(base_oracle(self.problem), self.problem.strategies, self.x, row, self.domain, self.support)
+        sample = np.zeros(0) if self.row is None else self.row
+        return Operator(self.oracle, self.problem.strategies, self.x, sample, self.domain, self.support)
 
     @cached_property
     def at_one_sample(self) -> Operator:
@@ -181,8 +184,7 @@ class Facts:
         if self.structure.degree.mixed or self.row is None:
             return self.operator
         here = np.asarray(ravel_pytree(self.row)[0])
-        still = Bounds(here, here)
-        return Operator(base_oracle(self.problem), self.problem.strategies, self.x, self.row, self.domain, still)
+        return replace(self.operator, support=Bounds(here, here))
 
     # -- constants ----------------------------------------------------------------------------------------------------
 
@@ -340,7 +342,7 @@ class Facts:
         kappa, diameter, R = self.kappa, self.diameter, self.R
         if isinstance(kappa, Unknown) or isinstance(diameter, Unknown) or isinstance(R, Unknown):
             return Unknown(why)
-        values = jax.tree.leaves(base_oracle(self.problem)(self.x, self.row))
+        values = jax.tree.leaves(self.oracle(self.x, self.row))
         here = float(np.linalg.norm(np.concatenate([np.ravel(leaf) for leaf in values])))
         largest = here + kappa.value * diameter.value + R.value
         if not math.isfinite(largest):

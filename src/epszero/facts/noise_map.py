@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import to_numpy
-from epszero._points import add, inner, stack
+from epszero._points import add, inner, shared_apart, stacked
 from epszero._trace.programs import forwards
 from epszero._types import FloatArray, PyTree
 from epszero.facts.gram import Gram
-from epszero.oracles import Average, Collapsed
+from epszero.oracles import Collapsed
 
 FEATURES = 2000  # of all data sets together, whose effect on x is worked out
 WRITTEN = 20_000_000  # entries of C that are written down
@@ -37,42 +37,50 @@ def noise_map(collapsed: Collapsed, point: PyTree, affine: bool) -> tuple[FloatA
         raise TooLarge(
             "the oracle is declared affine in features, which was not proved, and x is too large to do without"
         )
-    average, tangents = _tangents(collapsed, sizes)
+    given = *_tangents(collapsed, sizes), point
     if not small:
-        return None, Gram(np.asarray(_gram(average, tangents, point)))
-    columns = to_numpy(_columns(average, tangents, point) if affine else _differences(average, tangents, point))
+        return None, Gram(np.asarray(_gram(*given)))
+    columns = to_numpy(_columns(*given) if affine else _differences(*given))
     C = np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(columns)], axis=1).T
     with np.errstate(over="ignore", invalid="ignore"):
         return C, Gram.of(C)
 
 
-def _tangents(collapsed: Collapsed, sizes: tuple[int, ...]) -> tuple[Average, Average]:
-    """B at zero features, and for each feature the direction in which it moves B, stacked."""
+def _tangents(collapsed: Collapsed, sizes: tuple[int, ...]) -> tuple[PyTree, PyTree, PyTree]:
+    """B at zero features; for each feature the direction in which it moves B, stacked; and what of B stays the same."""
     zero = [np.zeros(size) for size in sizes]
-    base = collapsed.at(zero)
     ends = np.cumsum(sizes)[:-1]
     units = [collapsed.at(np.split(row, ends)) for row in np.eye(sum(sizes))]
-    return base, stack([jax.tree.map(jnp.subtract, unit, base) for unit in units])
+    (base, *moved), same = shared_apart([collapsed.at(zero), *units])
+    return base, stacked([jax.tree.map(np.subtract, unit, base) for unit in moved]), same
 
 
 @eqx.filter_jit
-def _columns(average: Average, tangents: Average, point: PyTree) -> PyTree:
-    return jax.vmap(lambda tangent: jax.jvp(forwards(lambda B: B(point)), (average,), (tangent,))[1])(tangents)
+def _columns(base: PyTree, tangents: PyTree, same: PyTree, point: PyTree) -> PyTree:
+    at = forwards(lambda B: eqx.combine(B, same)(point))
+    return jax.vmap(lambda tangent: jax.jvp(at, (base,), (tangent,))[1])(tangents)
 
 
 @eqx.filter_jit
-def _differences(average: Average, tangents: Average, point: PyTree) -> PyTree:
+def _differences(base: PyTree, tangents: PyTree, same: PyTree, point: PyTree) -> PyTree:
     """The same by evaluation, which no derivative of the user's making can deceive."""
-    base = average(point)
-    return jax.vmap(lambda tangent: jax.tree.map(jnp.subtract, add(average, tangent)(point), base))(tangents)
+
+    def at(B: PyTree) -> PyTree:
+        return eqx.combine(B, same)(point)
+
+    here = at(base)
+    return jax.vmap(lambda tangent: jax.tree.map(jnp.subtract, at(add(base, tangent)), here))(tangents)
 
 
 @eqx.filter_jit
-def _gram(average: Average, tangents: Average, point: PyTree) -> Any:
-    _, pull = jax.vjp(lambda B: B(point), average)
+def _gram(base: PyTree, tangents: PyTree, same: PyTree, point: PyTree) -> Any:
+    def at(B: PyTree) -> PyTree:
+        return eqx.combine(B, same)(point)
+
+    _, pull = jax.vjp(at, base)
 
     def row(tangent: PyTree) -> Any:
-        image = pull(jax.jvp(forwards(lambda B: B(point)), (average,), (tangent,))[1])[0]
+        image = pull(jax.jvp(forwards(at), (base,), (tangent,))[1])[0]
         return jax.vmap(lambda other: inner(other, image))(tangents)
 
     return jax.lax.map(row, tangents)

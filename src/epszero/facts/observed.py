@@ -13,7 +13,7 @@ import numpy as np
 
 from epszero._memory import by
 from epszero._types import FloatArray, PyTree
-from epszero.facts.affine import base_oracle, jacobians
+from epszero.facts.affine import jacobians
 from epszero.facts.facts import Facts
 from epszero.facts.provenance import Constant, Provenance, Unknown
 from epszero.facts.search import Extremes, Witness, between, extremes, sizes
@@ -77,7 +77,7 @@ class Observed:
         step = max(1, NUMBERS // (n * n))
         for start in range(0, len(places), step):
             some = jax.tree.map(lambda leaf, a=start: leaf[a : a + step], rows)
-            J = np.asarray(jacobians(base_oracle(self.problem), self.facts.x, some))
+            J = np.asarray(jacobians(self.facts.oracle, self.facts.x, some))
             values, vectors = np.linalg.eigh((J + J.swapaxes(1, 2)) / 2)
             least.append(values[:, 0])
             directions.append(vectors[:, :, 0])

@@ -15,10 +15,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from epszero._double import to_numpy
-from epszero._points import shaped_like
+from epszero._points import pick, shaped_like
 from epszero._trace.programs import UNTRACED
 from epszero._types import FloatArray, PyTree
-from epszero.facts.affine import base_oracle
+from epszero.facts.affine import oracle_at
 from epszero.facts.domains import Bounds, domain_box, nearest
 from epszero.oracles import OwnData
 from epszero.problems import Problem
@@ -70,7 +70,7 @@ def between(problem: Problem, x: PyTree, directions: FloatArray, row: PyTree, sa
         u, v = (shaped_like(x, end) for end in pair)
         if np.linalg.norm(pair[0] - pair[1]) <= SAME * np.abs(pair).max(initial=1e-300):
             continue
-        slope = float(_slope(base_oracle(problem), u, v, row))
+        slope = float(_slope(oracle_at(problem, x, row), u, v, row))
         if best is None or slope < best.value:
             best = Witness(u, v, sample, slope)
     return best
@@ -89,7 +89,7 @@ def extremes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0, steps: in
     """The worst that a search finds; with `steps=1`, among random pairs."""
     starts, width, picked = _starts(problem, data, x, seed, PAIRS if steps > 1 else RANDOM)
     rows = _rows(data, picked)
-    given = base_oracle(problem), problem.strategies.parts, x, rows, starts, width
+    given = oracle_at(problem, x, _one(rows)), problem.strategies.parts, x, rows, starts, width
     try:
         every = to_numpy(_climb(*given, steps))
     except UNTRACED:  # it has no gradient, as a loop of open length has none
@@ -110,7 +110,7 @@ def sizes(problem: Problem, data: PyTree, x: PyTree, seed: int = 0) -> tuple[Wit
     picked = _picked(data, int(np.clip(NUMBERS // starts.shape[-1], 4, SAMPLES)))
     points = starts.reshape(-1, starts.shape[-1])
     rows = np.zeros(1) if data is None else _rows(data, picked)
-    size, apart = to_numpy(_sizes(base_oracle(problem), x, rows, points))
+    size, apart = to_numpy(_sizes(oracle_at(problem, x, _one(None if data is None else rows)), x, rows, points))
     found: list[Witness] = []
     for every in (size, apart):
         values = np.where(np.isfinite(every), every, -np.inf)  # what overflows says nothing
@@ -168,6 +168,10 @@ def _rows(data: PyTree, picked: Any) -> PyTree:
     if isinstance(data, OwnData):
         return OwnData(_rows(own, picked) for own in data)
     return jax.tree.map(lambda leaf: np.asarray(leaf)[picked], data)
+
+
+def _one(rows: PyTree) -> PyTree:
+    return None if rows is None else pick(rows, 0)
 
 
 @eqx.filter_jit

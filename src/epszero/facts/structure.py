@@ -9,7 +9,7 @@ import numpy as np
 from epszero._points import as_data
 from epszero._trace.degrees import Degree, degrees
 from epszero._types import PyTree
-from epszero.facts.affine import affine_in_features, base_oracle, noise_is_additive
+from epszero.facts.affine import affine_in_features, noise_is_additive, oracle_at
 from epszero.oracles import Agents
 from epszero.problems import Problem
 
@@ -77,7 +77,7 @@ class Structure:
 
 def structure_of(problem: Problem, row: PyTree, x: PyTree) -> Structure:
     """Of the strategies' oracle; `row` is one sample, None where nothing is uncertain."""
-    oracle = base_oracle(problem)
+    oracle = oracle_at(problem, x, row)
     degree = degrees(oracle, x, () if row is None else row)
     sides = [name for name, there in (("x", degree.u > 1), ("ξ", degree.mixed)) if there]
     entries = sum(np.size(leaf) for leaf in jax.tree.leaves(x))

@@ -14,9 +14,19 @@ import jax
 import jax.numpy as jnp
 
 from epszero._checks import known_arguments, refuse
+from epszero._points import one_row
 from epszero._types import Array, PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle
-from epszero.oracles.features import OWN_FEATURES, FeatureMean, bend_between, feature_mean, feature_rows, flat_features
+from epszero.oracles.features import (
+    OWN_FEATURES,
+    FeatureMean,
+    bend_between,
+    feature_mean,
+    feature_rows,
+    flat_features,
+    is_own,
+)
+from epszero.oracles.traced import traced
 
 
 class AffineInFeatures(Oracle):
@@ -27,9 +37,9 @@ class AffineInFeatures(Oracle):
     vectors, for an operator, or numbers, for a loss to be minimised.
     """
 
-    static = ("joint", "features", "structure_name")
-    joint: Opaque  # (x, f) ↦ G(x) + C(x)f
-    features: Opaque  # (·, ξ) ↦ φ(ξ)
+    static = ("structure_name",)
+    joint: Any  # (x, f) ↦ G(x) + C(x)f, an `Opaque` or `Traced`
+    features: Any  # (·, ξ) ↦ φ(ξ)
     structure_name: str
 
     @known_arguments
@@ -47,13 +57,19 @@ class AffineInFeatures(Oracle):
     def __call__(self, x: PyTree, xi: PyTree) -> PyTree:
         return self.joint(x, self.features((), xi))
 
+    def traced(self, x: PyTree, row: PyTree) -> "AffineInFeatures":
+        features = self.features if is_own(self.features) else traced(self.features, (), row)
+        return self.replaced(joint=traced(self.joint, x, jax.eval_shape(features, (), row)), features=features)
+
     def average(self, data: PyTree, x: PyTree) -> Average:
-        return FeatureMean(self.joint, feature_mean(self.features, data))
+        seen = self.traced(x, one_row(data))
+        return FeatureMean(seen.joint, feature_mean(seen.features, data))
 
     def collapsed(self, data: PyTree, x: PyTree) -> Collapsed:
-        rows, nested = feature_rows(self.features, data)
+        seen = self.traced(x, one_row(data))
+        rows, nested = feature_rows(seen.features, data)
         return Collapsed(
-            [rows], lambda means: FeatureMean(self.joint, nested(means[0])), [flat_features(self.features)], [0]
+            [rows], lambda means: FeatureMean(seen.joint, nested(means[0])), [flat_features(seen.features)], [0]
         )
 
     def bend(self, x: PyTree, xi: PyTree, other: PyTree) -> Array:
@@ -80,7 +96,7 @@ def Affine(f: Callable[..., Any], phi: Callable[..., Any] | None = None) -> Affi
     return joint_oracle(Opaque(f), _features(phi), "affine in features")
 
 
-def joint_oracle(joint: Opaque, features: Opaque, structure: str = "affine in features") -> AffineInFeatures:
+def joint_oracle(joint: Any, features: Any, structure: str = "affine in features") -> AffineInFeatures:
     """(x, ξ) ↦ joint(x, φ(ξ)), affine in φ(ξ)."""
     return AffineInFeatures.holding(joint=joint, features=features, structure_name=structure)
 

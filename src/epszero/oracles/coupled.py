@@ -39,6 +39,11 @@ class Coupling(Node):
     def pull(self, x: PyTree, multipliers: Array) -> PyTree:
         """∇h(x)ᵀλ, nested like x."""
 
+    def traced(self, x: PyTree) -> "Coupling":
+        """The same for points like x, its functions pytrees of their numbers (oracles/traced.py)."""
+        del x
+        return self
+
     @abstractmethod
     def rows(self, x: PyTree) -> int:
         """How many constraints there are, for points like x; refused where they do not fit."""
@@ -70,11 +75,15 @@ class Coupled(Oracle):
         return coupled(self.base(x.x, xi), self.coupling, x)
 
     def average(self, data: PyTree, x: PrimalDual) -> "CoupledMean":
-        return CoupledMean(self.base.average(data, x.x), self.coupling)
+        return CoupledMean(self.base.average(data, x.x), self.coupling.traced(x.x))
+
+    def traced(self, x: PrimalDual, row: PyTree) -> Oracle:
+        return self.replaced(base=self.base.traced(x.x, row), coupling=self.coupling.traced(x.x))
 
     def collapsed(self, data: PyTree, x: PrimalDual) -> Collapsed | None:
         base = self.base.collapsed(data, x.x)
-        return base and base._replace(at=lambda means: CoupledMean(base.at(means), self.coupling))
+        coupling = self.coupling.traced(x.x)
+        return base and base._replace(at=lambda means: CoupledMean(base.at(means), coupling))
 
     def bend(self, x: PrimalDual, xi: PyTree, other: PyTree) -> Array:
         return self.base.bend(x.x, xi, other)

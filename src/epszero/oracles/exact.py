@@ -5,13 +5,13 @@ from typing import Any
 
 from epszero._types import PyTree
 from epszero.oracles._base import Average, Collapsed, Opaque, Oracle
+from epszero.oracles.traced import traced
 
 
 class Exact(Oracle):
     """B(x), no samples."""
 
-    static = ("function",)
-    function: Opaque
+    function: Any  # an `Opaque`, or `Traced`
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = Opaque(function)
@@ -28,10 +28,13 @@ class Exact(Oracle):
         return self.function(x)
 
     def collapsed(self, data: PyTree, x: PyTree) -> Collapsed:
-        return Collapsed([], lambda _: self.average(data, None), phi=[], sets=[])
+        return Collapsed([], lambda _: self.average(data, x), phi=[], sets=[])
 
     def average(self, data: PyTree, x: PyTree) -> Average:
-        return KnownMean(self.function)
+        return KnownMean(traced(self.function, x))
+
+    def traced(self, x: PyTree, row: PyTree) -> Oracle:
+        return self.replaced(function=traced(self.function, x))
 
     def transformed(self, by: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Oracle:
         return Exact(by(self.function.function))
@@ -40,10 +43,9 @@ class Exact(Oracle):
 class KnownMean(Average):
     """B itself."""
 
-    static = ("function",)
-    function: Opaque
+    function: Any  # an `Opaque`, or a pytree that can be called
 
-    def __init__(self, function: Opaque) -> None:
+    def __init__(self, function: Any) -> None:
         self.function = function
 
     def __call__(self, x: PyTree) -> PyTree:

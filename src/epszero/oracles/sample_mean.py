@@ -14,7 +14,7 @@ import numpy as np
 
 from epszero._points import add, one_row
 from epszero._types import PyTree
-from epszero.oracles._base import Average, Opaque
+from epszero.oracles._base import Average
 
 CHUNK_BYTES = 4 << 20
 
@@ -22,12 +22,12 @@ CHUNK_BYTES = 4 << 20
 class SampleMean(Average):
     """(1/s) Σ O(x, ξᵢ)."""
 
-    static = ("function", "chunk")
-    function: Opaque
+    static = ("chunk",)
+    function: Any  # an `Opaque`, or a pytree that can be called
     data: PyTree  # leading axis: the samples
     chunk: int  # how many samples are evaluated at once
 
-    def __init__(self, function: Opaque, data: PyTree, chunk: int) -> None:
+    def __init__(self, function: Any, data: PyTree, chunk: int) -> None:
         self.function = function
         self.data = data
         self.chunk = chunk
@@ -54,16 +54,16 @@ def sample_count(data: PyTree) -> int:
     return int(jax.tree.leaves(data)[0].shape[0])
 
 
-def chunk_size(function: Opaque, data: PyTree, x: PyTree) -> int:
+def chunk_size(function: Any, data: PyTree, x: PyTree) -> int:
     """How many samples to evaluate at once: all intermediate values of O for them fill about CHUNK_BYTES."""
-    point = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), x)
-    leaves, structure = jax.tree.flatten((point, one_row(data)))
-    return int(np.clip(CHUNK_BYTES // _bytes_per_sample(function, structure, tuple(leaves)), 1, sample_count(data)))
+    given = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype), (function, x, one_row(data)))
+    leaves, structure = jax.tree.flatten(given)
+    return int(np.clip(CHUNK_BYTES // _bytes_per_sample(structure, tuple(leaves)), 1, sample_count(data)))
 
 
 @functools.lru_cache(maxsize=1024)
-def _bytes_per_sample(function: Opaque, structure: Any, leaves: tuple[Any, ...]) -> int:
-    point, row = jax.tree.unflatten(structure, leaves)
-    traced = jax.make_jaxpr(function)(point, row)
+def _bytes_per_sample(structure: Any, leaves: tuple[Any, ...]) -> int:
+    function, point, row = jax.tree.unflatten(structure, leaves)
+    traced = jax.make_jaxpr(lambda function, point, row: function(point, row))(function, point, row)
     values = [variable.aval for equation in traced.jaxpr.eqns for variable in equation.outvars]
     return max(1, sum(8 * math.prod(getattr(value, "shape", ())) for value in (*values, *jax.tree.leaves(row))))

@@ -4,7 +4,6 @@ F_i(x) = ∂f/∂own + (1/N) ∂f/∂average, by automatic differentiation, mapp
 x is one array (or a pytree of them) with a leading axis over agents, and so are the parameters.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -185,7 +184,6 @@ def _agents(parameters: PyTree, A: Backward, given: int | None) -> int:
     return counts[first]
 
 
-@functools.lru_cache(maxsize=256)
 def _wrapped(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
     return lambda *four: function(*[four[place] for place in places])
 
@@ -210,7 +208,6 @@ def _four_arguments(argument: str, function: Callable[..., Any], parametrised: b
     return _wrapped(function, forms[many]), 2 in forms[many]
 
 
-@functools.lru_cache(maxsize=256)
 def _gradient(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
     """(own, average, ξ, p) ↦ ∂f/∂own + (1/N) ∂f/∂average."""
 

@@ -144,7 +144,7 @@ def _holds(node: Any) -> bool:
 
 
 def _resolved(tasks: list[tuple[Any, PyTree, PyTree]]) -> dict[int, PyTree]:
-    """`_resolve` for each task; sets or functions of one kind and shape go together, so that they compile once."""
+    """`resolved` for each task; sets or functions of one kind and shape go together, so that they compile once."""
     alike: dict[Any, list[int]] = {}
     for place, task in enumerate(tasks):
         leaves, structure = jax.tree.flatten(task)
@@ -153,14 +153,15 @@ def _resolved(tasks: list[tuple[Any, PyTree, PyTree]]) -> dict[int, PyTree]:
     answers: dict[int, PyTree] = {}
     for places in alike.values():
         if len(places) == 1:
-            answers[places[0]] = _resolve(*tasks[places[0]])
+            answers[places[0]] = resolved(*tasks[places[0]])
             continue
-        together = jax.vmap(_resolve)(*stack([tasks[place] for place in places]))
+        together = jax.vmap(resolved)(*stack([tasks[place] for place in places]))
         answers.update({place: together[row] for row, place in enumerate(places)})
     return answers
 
 
-def _resolve(part: Any, v: PyTree, step: Any) -> Any:
+def resolved(part: Any, v: PyTree, step: Any) -> Any:
+    """The resolvent of one part."""
     if isinstance(part, Set | Function):
         rows = jnp.reshape(v, (1,)) if jnp.ndim(v) == 0 else v
         answer = part.project(rows) if isinstance(part, Set) else part.prox(rows, step)

@@ -84,7 +84,7 @@ def _constraint_along(coupling: Coupling, strategies: Backward, x: PyTree) -> No
         return None
 
     def values(y: PyTree) -> FloatArray:
-        found: Any = to_numpy(_constraint_at(coupling, y))[0]
+        found: Any = to_numpy(_constraint_at(coupling.traced(x), y))[0]
         return np.concatenate([found, -found]) if coupling.affine else found  # linear: on both sides
 
     above = looked_along(values, strategies, x).above
@@ -156,7 +156,7 @@ def refuse_undefined(game: "Game | AggregativeGame", data: PyTree, x: PyTree) ->
                 view.cost_name(agent), f"is NaN or infinite, or its derivative is, at the start (agent {agent})", remedy
             )
     if game.coupling is not None:
-        value, slope = to_numpy(_constraint_at(game.coupling, x))
+        value, slope = to_numpy(_constraint_at(game.coupling.traced(x), x))
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves((value, slope))):
             refuse("shared", "is not finite, or its derivative is not, at the start", remedy)
 

@@ -90,7 +90,7 @@ def bent_constraint(coupling: Coupling | None, points: list[PyTree]) -> NotConve
 
 
 def _values(coupling: Coupling, points: tuple[PyTree, ...]) -> list[FloatArray]:
-    return [np.asarray(_value(coupling, point)) for point in points]
+    return [np.asarray(_value(coupling.traced(points[0]), point)) for point in points]
 
 
 @eqx.filter_jit
@@ -107,10 +107,10 @@ def _least_violation(problem: "Problem", x: PyTree) -> FloatArray:
     if isinstance(coupling, AffineConstraint):
         G, b = coupling.matrix(x), np.broadcast_to(coupling.b, rows)
         return _elastic(form, G, b, np.arange(rows), rows)[1]
-    flat, unravel = ravel_pytree(jax.tree.map(np.asarray, x))
-    tangent = jax.jit(lambda v: (coupling.value(unravel(v)), jax.jacrev(lambda u: coupling.value(unravel(u)))(v)))
+    flat, _ = ravel_pytree(jax.tree.map(np.asarray, x))
     try:
-        jax.eval_shape(tangent, flat)
+        coupling = coupling.traced(x)
+        jax.eval_shape(_tangent, coupling, x, flat)
     except Exception as error:
         why = str(error).splitlines()[0].rstrip(".")
         remedy = "Compute with jax.numpy, or write it down (jax.custom_vjp)"
@@ -119,7 +119,7 @@ def _least_violation(problem: "Problem", x: PyTree) -> FloatArray:
     bounds: list[FloatArray] = []
     point = np.asarray(flat)
     for _ in range(ROUNDS):
-        value, slope = (np.asarray(part) for part in tangent(point))
+        value, slope = (np.asarray(part) for part in _tangent(coupling, x, point))
         if not np.isfinite(value).all() or not np.isfinite(slope).all() or (value <= 0).all():
             return np.zeros(rows)
         cuts.append(sp.csr_matrix(slope))
@@ -129,6 +129,13 @@ def _least_violation(problem: "Problem", x: PyTree) -> FloatArray:
         if (violation > VIOLATED).any():
             return violation
     return np.zeros(rows)
+
+
+@jax.jit
+def _tangent(coupling: Coupling, x: PyTree, v: Any) -> tuple[Array, Array]:
+    """h and its slope at a flat point; x shows how it is nested."""
+    unravel = ravel_pytree(x)[1]
+    return coupling.value(unravel(v)), jax.jacrev(lambda u: coupling.value(unravel(u)))(v)
 
 
 def _elastic(form: ConicForm, G: Any, b: FloatArray, which: Any, rows: int) -> tuple[FloatArray, FloatArray]:

@@ -5,16 +5,17 @@ differentiation of f_i alone. Each f_i must be convex in x_i. With shared constr
 equilibrium is sought, the one with the same multipliers for all agents.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import jax
 
 from epszero._checks import known_arguments, refuse
+from epszero._memory import remembered, shape_of
 from epszero._types import PyTree
 from epszero.functions import SeparableSum
-from epszero.oracles import Blocks, Opaque, Oracle, OwnData, as_oracle
+from epszero.oracles import Blocks, Exact, General, Opaque, Oracle, OwnData, as_oracle
+from epszero.oracles.alike import OwnGradient, Together, together
 from epszero.problems._base import Problem
 from epszero.problems.backward import Backward, is_part
 from epszero.problems.declared import Declared
@@ -109,6 +110,19 @@ class Game(Problem):
         """Every agent's average cost, a function of all strategies."""
         return [cost.average(own, x) for cost, own in zip(self.costs, self._own(data), strict=True)]
 
+    def together(self, x: PyTree, row: PyTree) -> Together | None:
+        """All costs, for points like x and a sample like `row`; None where they do not see one and the same."""
+        plain = [cost.function for cost in self.costs if isinstance(cost, General if self.costs_uncertain else Exact)]
+        if isinstance(row, OwnData) or len(plain) < self.agents:
+            return None
+        seen = (row,) if self.costs_uncertain else ()
+        return remembered(self, ("together", shape_of((x, seen))), lambda: together(plain, x, *seen))
+
+    @property
+    def costs_uncertain(self) -> bool:
+        """Whether a cost takes a sample."""
+        return any(cost.uncertain for cost in self.costs)
+
     def _own(self, data: PyTree) -> list[PyTree]:
         return data if isinstance(data, OwnData) else [data] * self.agents
 
@@ -119,13 +133,8 @@ def with_own(x: Sequence[PyTree], i: int, own: PyTree) -> list[PyTree]:
 
 
 def own_gradient(i: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """f ↦ ∇_{x_i} f, one function for each f, so that games with the same costs share their compiled programs."""
-    return lambda f: _own_gradient(Opaque(f), i).function
-
-
-@functools.lru_cache(maxsize=1024)
-def _own_gradient(f: Opaque, i: int) -> Opaque:
-    return Opaque(lambda x, *xi: jax.grad(lambda own: f(with_own(x, i, own), *xi))(x[i]))
+    """f ↦ ∇_{x_i} f."""
+    return lambda f: OwnGradient(Opaque(f), i)
 
 
 def _listed(strategies: Sequence[Parts] | Product | SeparableSum) -> list[Parts]:

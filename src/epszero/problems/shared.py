@@ -17,6 +17,7 @@ from epszero._checks import InputError, known_arguments, real_array, refuse
 from epszero._lazy import sp
 from epszero._types import Array, FloatArray, PyTree, Real
 from epszero.oracles import Coupling, Opaque
+from epszero.oracles.traced import traced
 from epszero.problems.given import Linear, Shared
 
 DENSE = 0.2  # a matrix with this share of nonzeros, or more, is multiplied as a whole
@@ -30,8 +31,8 @@ class AffineConstraint(Coupling):
     """
 
     affine: ClassVar[bool] = True
-    static = ("linear", "count", "width")
-    linear: Opaque | None  # x ↦ Gx, where no matrix was given
+    static = ("count", "width")
+    linear: Any  # x ↦ Gx, where no matrix was given
     dense: FloatArray | None
     entries: Any  # (row, column, value) of the nonzeros, where they are few
     b: FloatArray
@@ -58,6 +59,9 @@ class AffineConstraint(Coupling):
         coo = matrix.tocoo()
         self.entries = (coo.row.astype(np.int32), coo.col.astype(np.int32), coo.data) if few else None
         self.dense = None if few else matrix.toarray()
+
+    def traced(self, x: PyTree) -> "AffineConstraint":
+        return self if self.linear is None else self.replaced(linear=traced(self.linear, x))
 
     def value(self, x: PyTree) -> Array:
         return self.times(x) - self.b
@@ -100,8 +104,8 @@ class AffineConstraint(Coupling):
         rng = np.random.default_rng(0)
         u, v = (jax.tree.map(lambda leaf: rng.normal(size=np.shape(leaf)), x) for _ in range(2))
         sums, twice = jax.tree.map(np.add, u, v), jax.tree.map(lambda leaf: -2 * leaf, u)
-        zero = jax.tree.map(np.zeros_like, u)
-        at_0, at_u, at_v, at_sum, at_twice = (np.asarray(_times(self, point)) for point in (zero, u, v, sums, twice))
+        zero, seen = jax.tree.map(np.zeros_like, u), self.traced(x)
+        at_0, at_u, at_v, at_sum, at_twice = (np.asarray(_times(seen, point)) for point in (zero, u, v, sums, twice))
         size = 1e-9 * (np.abs(at_u) + np.abs(at_v) + np.abs(at_0)).max(initial=0.0) + 1e-300
         if np.abs(at_0).max(initial=0.0) > size:
             refuse(
@@ -131,7 +135,7 @@ class AffineConstraint(Coupling):
         if self.linear is None:
             G = self.matrix(x)
             return (G @ G.T).toarray()
-        return np.asarray(_gram(self, x, self.rows(x)))
+        return np.asarray(_gram(self.traced(x), x, self.rows(x)))
 
 
 @eqx.filter_jit
@@ -148,14 +152,16 @@ def _gram(constraint: AffineConstraint, x: PyTree, rows: int) -> Array:
 class ConvexConstraint(Coupling):
     """h(x) ≤ 0: `h` a function of all strategies in jax.numpy, each entry convex; a number is one constraint."""
 
-    static = ("function",)
-    function: Opaque
+    function: Any  # an `Opaque`, or `Traced`
 
     @known_arguments
     def __init__(self, h: Callable[..., Any]) -> None:
         if not callable(h):
             refuse("h", f"must be a function of x, but it is a {type(h).__name__}", "Pass h with h(x) ≤ 0 meant")
         self.function = Opaque(h)
+
+    def traced(self, x: PyTree) -> Coupling:
+        return self.replaced(function=traced(self.function, x))
 
     def value(self, x: PyTree) -> Array:
         return jnp.atleast_1d(self.function(x))
@@ -174,6 +180,9 @@ class Several(Coupling):
 
     def __init__(self, members: tuple[Coupling, ...]) -> None:
         self.members = members
+
+    def traced(self, x: PyTree) -> Coupling:
+        return self.replaced(members=tuple(member.traced(x) for member in self.members))
 
     def value(self, x: PyTree) -> Array:
         return jnp.concatenate([member.value(x) for member in self.members])

@@ -1,6 +1,5 @@
 """The view of an aggregative game: one cost, agents stacked along a leading axis."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import to_numpy
+from epszero._memory import remembered
 from epszero._points import shaped_like
 from epszero._shaped import Shaped
 from epszero._trace.dependence import depends
 from epszero._types import Array, FloatArray, PyTree
-from epszero.oracles import Agents, Average, OwnData
+from epszero.oracles import Agents, Average, Opaque, OwnData
 from epszero.problems.backward import Backward, is_part
 from epszero.problems.views import Model, View, evaluated, flat_with, growth, model_of
 
@@ -39,7 +39,7 @@ class Stacked(View):
         seen = row[0] if isinstance(row, OwnData) else _inner(row) if self._agents.private else row
         if self._agents.features is not None:
             seen = jax.eval_shape(lambda xi: self._agents.features((), xi), seen)  # pyright: ignore[reportOptionalCall]
-        return [("cost", evaluated("cost", self.game.cost, own, own, seen, parameters))]
+        return [("cost", evaluated("cost", _shapes_of(self.game.cost), own, own, seen, parameters))]
 
     def own_tree(self, x: PyTree, agent: int) -> PyTree:
         return _row(x, agent)
@@ -64,21 +64,17 @@ class Stacked(View):
         chosen = np.asarray(agents)
         average = jax.tree.map(lambda leaf: np.broadcast_to(np.mean(leaf, axis=0), (len(chosen), *leaf.shape[1:])), x)
         own, target, parameters = (_row(tree, chosen) for tree in (x, y, self.game.parameters))
-        together = self._average(
-            _stacked_model(self.game.cost, self.game.agents), (parameters, target, average), own, chosen
-        )
+        together = self._average("model", _stacked_model, (parameters, target, average), own, chosen)
         values, gradients, hessians = to_numpy(together)
         return [Model(*each) for each in zip(values, gradients, hessians, strict=True)]
 
     def values(self, x: PyTree, y: PyTree) -> FloatArray:
         everyone = np.arange(self.game.agents)
-        function = _stacked_value(self.game.cost, self.game.agents)
-        return to_numpy(self._average(function, (self.game.parameters, y), x, everyone))
+        return to_numpy(self._average("value", _stacked_value, (self.game.parameters, y), x, everyone))
 
     def along(self, x: PyTree, y: PyTree) -> tuple[FloatArray, FloatArray]:
         everyone = np.arange(self.game.agents)
-        function = _stacked_along(self.game.gradient, self.game.agents)
-        return to_numpy(self._average(function, (self.game.parameters, y), x, everyone))
+        return to_numpy(self._average("along", _stacked_along, (self.game.parameters, y), x, everyone))
 
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
         if self.constant is None:  # one cost for all agents
@@ -130,8 +126,10 @@ class Stacked(View):
             function, parameters, count, uncertain=known.uncertain, features=known.features, private=known.private
         )
 
-    def _average(self, function: Callable[..., Any], parameters: PyTree, x: PyTree, chosen: Any) -> PyTree:
-        data = self.data
+    def _average(self, name: str, make: Callable[..., Any], parameters: PyTree, x: PyTree, chosen: Any) -> PyTree:
+        data, game = self.data, self.game
+        given = game.gradient if name == "along" else game.cost
+        function = remembered(game, ("function", name), lambda: Opaque(make(given, game.agents)))
         if isinstance(data, OwnData):
             data = OwnData(data[i] for i in chosen)
         elif self._agents.private:
@@ -144,7 +142,6 @@ def _evaluated(average: Average, x: PyTree) -> PyTree:
     return average(x)
 
 
-@functools.lru_cache(maxsize=256)
 def _stacked_model(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
     """(own, ·, ξ, (p, y, x̄)) ↦ the agent's model at y: its own move shifts the average by a share of 1/N."""
 
@@ -162,7 +159,6 @@ def _stacked_model(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
     return model
 
 
-@functools.lru_cache(maxsize=256)
 def _stacked_value(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
     def value(own: PyTree, average: PyTree, xi: PyTree, given: PyTree) -> Array:
         parameters, other = given
@@ -172,7 +168,6 @@ def _stacked_value(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
     return value
 
 
-@functools.lru_cache(maxsize=256)
 def _stacked_along(gradient: Callable[..., Any], agents: int) -> Callable[..., Any]:
     def along(own: PyTree, average: PyTree, xi: PyTree, given: PyTree) -> tuple[Array, Array]:
         parameters, other = given
@@ -181,6 +176,10 @@ def _stacked_along(gradient: Callable[..., Any], agents: int) -> Callable[..., A
         return growth(own, other, here, there)
 
     return along
+
+
+def _shapes_of(cost: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *arguments: jax.eval_shape(cost, *arguments)
 
 
 def _inner(row: PyTree) -> PyTree:

@@ -6,6 +6,7 @@ strategy while the others stay at x: all it takes to judge convexity and to find
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -16,11 +17,15 @@ from jax.flatten_util import ravel_pytree
 
 from epszero._checks import InputError
 from epszero._double import to_numpy
-from epszero._points import flat_of, inner, norm, shaped_like, shapes, subtract
+from epszero._points import flat_of, inner, norm, one_row, shaped_like, shapes, subtract
 from epszero._trace.dependence import depends
 from epszero._trace.programs import forwards
 from epszero._types import Array, FloatArray, PyTree
-from epszero.oracles import Average, Coupled, Oracle, OwnData
+from epszero.oracles import Average, Coupled, Exact, General, Oracle, OwnData
+from epszero.oracles.alike import Of, Together
+from epszero.oracles.exact import KnownMean
+from epszero.oracles.general import mean_of
+from epszero.oracles.traced import returned
 from epszero.problems.backward import Backward
 
 if TYPE_CHECKING:
@@ -154,7 +159,7 @@ class View(ABC):
 def evaluated(name: str, cost: Callable[..., Any], *arguments: Any) -> Any:
     """The shape and kind of what a cost returns; refused by name, with a remedy that fits, where it fails."""
     try:
-        return jax.eval_shape(cost, *arguments)
+        return cost(*arguments)
     except InputError:
         raise
     except jax.errors.ConcretizationTypeError as error:
@@ -181,7 +186,20 @@ class Listed(View):
 
     def __init__(self, game: "Game", data: PyTree, x: PyTree) -> None:
         super().__init__(game, data)
-        self.costs = None if data is None and game.oracle.uncertain else game.own_costs(data, x)
+        self.x = x
+        self.constant: dict[int, bool] = {}
+
+    @cached_property
+    def together(self) -> Together | None:
+        """All costs in batches, where they see one data set."""
+        if isinstance(self.data, OwnData) or (self.data is None and self.game.costs_uncertain):
+            return None
+        return self.game.together(self.x, one_row(self.data))
+
+    @cached_property
+    def costs(self) -> list[Average]:
+        """Each agent's average cost."""
+        return self.game.own_costs(self.data, self.x)
 
     def cost_name(self, agent: int) -> str:
         return f"costs[{agent}]"
@@ -189,7 +207,7 @@ class Listed(View):
     def cost_values(self, row: PyTree, x: PyTree) -> list[tuple[str, Any]]:
         rows = row if isinstance(row, OwnData) else [row] * self.game.agents
         return [
-            (self.cost_name(i), evaluated(self.cost_name(i), cost, x, own))
+            (self.cost_name(i), evaluated(self.cost_name(i), _returned(cost), x, own))
             for i, (cost, own) in enumerate(zip(self.game.costs, rows, strict=True))
         ]
 
@@ -205,18 +223,54 @@ class Listed(View):
         return replaced
 
     def models(self, x: PyTree, y: PyTree, agents: Sequence[int]) -> list[Model]:
-        assert self.costs is not None
+        if self.together is not None:
+            every = {
+                agent: Model(*(part[row] for part in several))
+                for part, several in zip(self.together.parts(), self._mean("models", (x, y)), strict=True)
+                for row, agent in enumerate(part.members)
+            }
+            return [every[agent] for agent in agents]
         return to_numpy(_listed_models([self.costs[i] for i in agents], tuple(agents), x, y))
 
     def values(self, x: PyTree, y: PyTree) -> FloatArray:
-        assert self.costs is not None
+        if self.together is not None:
+            return self._mean("values", (x, y))
         return np.array(to_numpy(_listed_values(self.costs, x, y)))
 
+    def _mean(self, what: str, point: PyTree) -> Any:
+        """One of the functions of all costs together, averaged over the data."""
+        assert self.together is not None
+        function = Of(self.together, what)
+        known = not self.game.costs_uncertain
+        average = KnownMean(function) if known else mean_of(self.together, function, what, self.data, point)
+        return to_numpy(_evaluated(average, point))
+
     def own_hessian_is_constant(self, agent: int, x: PyTree) -> bool:
+        if self.together is not None:
+            if not self.constant:
+                self.constant = self._constant(x)
+            return self.constant[agent]
         row, cost = self._row_of(agent), self.game.costs[agent]
         return not depends(lambda x: _own_model(lambda x: cost(x, row), agent, x, x[agent]).hessian, x)
 
+    def _constant(self, x: PyTree) -> dict[int, bool]:
+        """Of every agent, one answer for all whose costs are alike."""
+        assert self.together is not None
+        seen, found = self._one_sample(), dict[int, bool]()
+        for part in self.together.parts():
+            free = depends(lambda x, part=part: [model.hessian for model in part.models(x, x, *seen)], x)
+            found.update(dict.fromkeys(part.members, not free))
+        return found
+
+    def _one_sample(self) -> tuple[PyTree, ...]:
+        return (self._row_of(0),) if self.game.costs_uncertain else ()
+
     def own_hessian_knows_data(self, x: PyTree) -> bool:
+        every = self.together
+        if every is not None:
+            seen = self._one_sample()
+            return bool(seen) and depends(lambda row: [model.hessian for model in every.models(x, x, *row)], seen)
+
         def hessian(agent: int, row: PyTree) -> Any:
             return _own_model(lambda x: self.game.costs[agent](x, row), agent, x, x[agent]).hessian
 
@@ -224,6 +278,9 @@ class Listed(View):
         return any(depends(lambda row, i=i: hessian(i, row), self._row_of(i)) for i in uncertain)
 
     def indifferent(self, x: PyTree) -> list[int]:
+        if self.together is not None and not self.together.alone:
+            return sorted(agent for batch in self.together.batches for agent in batch.indifferent())
+
         def alone(agent: int, own: PyTree) -> Any:
             return self.game.costs[agent]([*x[:agent], own, *x[agent + 1 :]], self._row_of(agent))
 
@@ -255,6 +312,20 @@ def model_of(f: Callable[[Array], Array], flat: Array) -> Model:
     """Value, gradient and Hessian of f."""
     value, gradient = jax.value_and_grad(f)(flat)
     return Model(value, gradient, jax.jacfwd(forwards(jax.grad(f)))(flat))
+
+
+def _returned(cost: Oracle) -> Callable[[PyTree, PyTree], Any]:
+    """The shapes of what a cost returns."""
+    if isinstance(cost, Exact):
+        return lambda x, _: returned(cost.function, x)
+    if isinstance(cost, General):
+        return lambda x, xi: returned(cost.function, x, xi)
+    return lambda x, xi: jax.eval_shape(cost, x, xi)
+
+
+@jax.jit
+def _evaluated(average: Average, point: PyTree) -> Any:
+    return average(point)
 
 
 @eqx.filter_jit

@@ -15,12 +15,13 @@ import numpy as np
 
 from epszero._double import on_device, to_numpy
 from epszero._memory import remembered
-from epszero._points import entries, inner, norm, pick, stacked
+from epszero._points import entries, inner, norm, pick, shared_apart, stacked
 from epszero._types import Array, PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
 from epszero.problems import AggregativeGame
+from epszero.problems.backward import Backward
 from epszero.problems.refuted import contradicted
 from epszero.solve.choice import Choice, chosen, fallback_note
 from epszero.solve.kinks import at_a_jump, kink_note
@@ -40,6 +41,7 @@ from epszero.solve.loop import (
     set_off_one,
 )
 from epszero.solve.newton import Finish, differentiable
+from epszero.solve.packing import stacking_of
 from epszero.solve.progress import reporting
 from epszero.solve.request import Request
 from epszero.solve.rounding import rounding_floor, too_fine
@@ -156,16 +158,25 @@ def _driven(
     request: Request, trials: list[Trial], settled: list[Method], report: Callable[[int, float], None] | None
 ) -> list[Attempt]:
     """Runs with programs alike, from x⁰ to their ends."""
-    A, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
+    side, x, alone = request.problem.placed, trials[0].setting.x, len(trials) == 1
     methods, averages = [one.bare() for one in settled], [trial.B for trial in trials]
-    method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(averages))
-    B = on_device(average) if entries(average) > SMALL else average
+    stacking = stacking_of(side, x, methods)
+    if stacking is not None:  # many small blocks: stacked, as long as the run lasts
+        averages, methods = stacking.averages(averages, x), stacking.packed_within(methods)
+    A = side if stacking is None else stacking.side(side, x)
+    x = x if stacking is None else stacking.pack(x)
+    apart, same = shared_apart(averages)
+    method, average = (methods[0], averages[0]) if alone else (stacked(methods), stacked(apart))
+    B, same = (on_device(one) if entries(one) > SMALL else one for one in (average, same))
     set_off, advance = (set_off_one, advance_one) if alone else (set_off_many, advance_many)
+    rest = () if alone else (same,)
     drive = Drive(request.steps, request.recorded_at, (x, x, x, averages))
-    finish = _finish(request, trials, methods)
+    finish = _finish(request, trials[0], methods, A, averages, x)
 
     def onward(run: Run | None, stops: Any) -> tuple[Run, Any]:
-        return set_off(method, A, B, x, request.tol, stops) if run is None else advance(method, A, B, run, stops)
+        if run is None:
+            return set_off(method, A, B, x, request.tol, stops, *rest)
+        return advance(method, A, B, run, stops, *rest)
 
     def told(run: Run) -> None:
         k, residual = (np.max(np.asarray(leaf)) for leaf in (run.state.k, run.state.residual))
@@ -183,6 +194,7 @@ def _driven(
     ends = [run] if alone else [pick(run, place) for place in range(len(trials))]
     if finish is not None and not interrupted:
         ends = [_once_more(finish, place, end) if int(end.code) in FAILED else end for place, end in enumerate(ends)]
+    ends = ends if stacking is None else [stacking.unpacked_within(end) for end in ends]
     seen = [(look, np.atleast_1d(residual)) for look, residual in zip(drive.seen, drive.residuals, strict=True)]
     return [
         _looked_at(
@@ -200,15 +212,16 @@ def _driven(
     ]
 
 
-def _finish(request: Request, trials: list[Trial], methods: list[Method]) -> Finish | None:
-    """Newton's, where the user left the way to the answer to us."""
-    problem, setting = request.problem, trials[0].setting
+def _finish(
+    request: Request, trial: Trial, methods: list[Method], A: Backward, averages: list[Average], x: PyTree
+) -> Finish | None:
+    """Newton's, where the user left the way to the answer to us. A, the averages and x are as the runs see them."""
+    problem = request.problem
     if request.method is not None or not request.wants_tol or not differentiable(problem.A):
         return None
-    affine = setting.facts.structure.affine and (problem.coupling is None or problem.coupling.affine)
+    affine = trial.setting.facts.structure.affine and (problem.coupling is None or problem.coupling.affine)
     rows = isinstance(problem, AggregativeGame) and problem.coupling is None
-    systems = [system_for(setting.x, rows, affine) for _ in trials]
-    return Finish(problem.placed, [trial.B for trial in trials], methods, systems)
+    return Finish(A, averages, methods, [system_for(x, rows, affine) for _ in averages])
 
 
 def _once_more(finish: Finish, place: int, end: Run) -> Run:

@@ -153,8 +153,19 @@ def set_off(method: Method, A: Backward, B: Average, x: PyTree, tol: Array | Non
 
 
 set_off_one, advance_one = jax.jit(set_off), jax.jit(advance)
-set_off_many = eqx.filter_jit(eqx.filter_vmap(set_off, in_axes=(0, None, 0, None, None, None)))
-advance_many = eqx.filter_jit(eqx.filter_vmap(advance, in_axes=(0, None, 0, 0, None)))
+
+
+def _set_off_with(method: Method, A: Backward, B: Any, x: PyTree, tol: Array | None, stops: Array, same: Any) -> Any:
+    return set_off(method, A, eqx.combine(B, same), x, tol, stops)
+
+
+def _advance_with(method: Method, A: Backward, B: Any, run: Run, stops: Array, same: Any) -> Any:
+    return advance(method, A, eqx.combine(B, same), run, stops)
+
+
+# what is one object in all averages (`same`) is not stacked with the rest of them
+set_off_many = eqx.filter_jit(eqx.filter_vmap(_set_off_with, in_axes=(0, None, 0, None, None, None, None)))
+advance_many = eqx.filter_jit(eqx.filter_vmap(_advance_with, in_axes=(0, None, 0, 0, None, None)))
 
 
 class Finisher(Protocol):

@@ -68,7 +68,9 @@ def reference_equilibrium(
         x = setting_of(problem, pool, None, x0).x
         size = checked_step(known.best if step is None and known is not None else step, x)
         low, high = (jax.tree.map(lambda leaf, f=f: f(leaf, axis=0), pool.values) for f in (np.min, np.max))
-        oracle, extremes, x, size, last = on_device((problem.oracle, (low, high), x, size, np.asarray(K)))
+        oracle, extremes, x, size, last = on_device(
+            (problem.oracle.traced(x, low), (low, high), x, size, np.asarray(K))
+        )
         x, move = to_numpy(_run(problem.placed, oracle, extremes, x, size, last, (key, many)))
     return Reference(x, K, many * K * (K + 1) // 2, float(move))
 

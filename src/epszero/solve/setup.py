@@ -210,10 +210,10 @@ def _typed_shapes(tree: PyTree) -> Any:
 def _trace(problem: Problem, x: PyTree, rows: PyTree, one_each: bool) -> list[str]:
     name, oracle = problem.uncertain_side, problem.oracle
     where = f"x of shape {shapes(x)}" + (f" and a sample of shape {shapes(rows)}" if oracle.uncertain else "")
-    tracer = jax.make_jaxpr(lambda x, row: oracle(x, OwnData(row) if one_each else row), return_shape=True)
+    sample = OwnData(rows) if one_each else rows
     try:
-        problem.check_costs(OwnData(rows) if one_each else rows, strategies(x))
-        traced, returned = tracer(x, rows)
+        problem.check_costs(sample, strategies(x))
+        traced, returned = jax.make_jaxpr(oracle.traced(x, sample), return_shape=True)(x, sample)
     except InputError:
         raise
     except Exception as error:
@@ -245,7 +245,8 @@ def _refuse_bent(problem: Problem, samples: Samples | list[Samples] | None, x: P
     if samples is None:
         return
     first, last = (_sample(samples, i) for i in (0, -1))
-    bends = [float(_bend(problem.oracle, point, first, last)) for point in _two_points(x)]
+    oracle = problem.oracle.traced(x, first)
+    bends = [float(_bend(oracle, point, first, last)) for point in _two_points(x)]
     bend = max(bend if bend > 0 else 0.0 for bend in bends)
     if bend > 1e-9:
         refuse(

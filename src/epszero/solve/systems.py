@@ -113,7 +113,8 @@ def _blocks(A: Backward, B: Average, x: PyTree, Gamma: PyTree) -> FloatArray:
 
 def _point_size(part: Any, leaf: Any) -> int:
     """Entries of one point, of which the leaf may hold many."""
-    return int(np.prod(np.shape(leaf)[np.ndim(leaf) - part.rank :])) if np.ndim(leaf) >= part.rank else 1
+    rank = getattr(part, "rank", np.ndim(leaf) - 1)  # blocks that a run stacked (solve/packing.py) have one point a row
+    return int(np.prod(np.shape(leaf)[np.ndim(leaf) - rank :])) if np.ndim(leaf) >= rank else 1
 
 
 @eqx.filter_jit
