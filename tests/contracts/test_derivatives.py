@@ -119,7 +119,7 @@ def test_on_kinks_it_is_an_element_of_the_generalized_Jacobian(name):
 
 
 def test_where_more_rows_of_a_polyhedron_meet_than_are_needed():
-    """v leans on three of the seven rows that meet at the origin, which stays the nearest point: the derivative is 0."""
+    """v leans on three of seven rows that meet at the origin, which stays the nearest point: the derivative is 0."""
     rng = np.random.default_rng(0)
     for _ in range(5):
         A = rng.normal(size=(7, 3))
