@@ -25,8 +25,7 @@ from epszero._points import add, flat_of, norm, pick, shaped_like, stacked, subt
 from epszero._types import Array, FloatArray, PyTree
 from epszero.functions import Function
 from epszero.methods import Method
-from epszero.methods._base import forward_backward
-from epszero.methods.steps import over
+from epszero.methods.steps import forward_backward, over
 from epszero.oracles import Average
 from epszero.problems.backward import Backward, is_part
 from epszero.sets import Set
