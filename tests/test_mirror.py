@@ -191,6 +191,7 @@ COVERED_BY = {
     "solve/loop.py": "tests/solve/test_endings.py",
     "solve/progress.py": "tests/solve/test_endings.py",
     "solve/setup.py": "tests/solve/test_bad_input.py",
+    "solve/slater.py": "tests/solve/test_diagnosis.py",
     "solve/solution.py": "tests/solve/test_known_answers.py",
     "solve/solve.py": "tests/solve/test_known_answers.py",
     "solve/status.py": "tests/solve/test_endings.py",

@@ -192,3 +192,10 @@ def times(u: Array, v: Array) -> Array:
     """Entrywise product with 0 · ∞ = 0."""
     zero = (u == 0) | (v == 0)
     return jnp.where(zero, 0.0, jnp.where(zero, 0.0, u) * jnp.where(zero, 0.0, v))
+
+
+def clipped(v: Array, lower: Array | float, upper: Array | float) -> Array:
+    """v between two bounds. On a bound the derivative is 0, an element of the generalized Jacobian even of what several
+    such are composed to; that of `jnp.clip` is a half.
+    """
+    return jnp.where(v <= lower, lower, jnp.where(v >= upper, upper, v))

@@ -16,7 +16,7 @@ def floor_of(F, x):
     problem = ez.VariationalInequality(F, over=ez.sets.Box(-1, 1, dim=2))
     method = ez.ForwardBackward(step=0.5).prepared(problem, x)
     state = State(np.asarray(1), x, x, None, x, np.asarray(0.0), np.asarray(False), None)
-    return rounding_floor(method, averaged(problem, None, x), state)
+    return rounding_floor(method, averaged(problem, None, x), state, 1.0)
 
 
 def test_the_floor_is_that_of_what_is_added_up():
@@ -39,3 +39,8 @@ def test_norms_scale_with_their_units(by):
     with jax.enable_x64(True):
         assert float(norm({"a": by * v[:1], "b": by * v[1:]})) == 5 * by
     np.testing.assert_array_equal(length(by * np.stack([v, 0 * v]), axis=1), [5 * by, 0])
+
+
+def test_a_jump_is_not_taken_for_rounding():
+    for x in (0.3, np.nextafter(0.3, 1.0), 0.3 * (1 + 7 * 2.0**-52), 0.3 * (1 - 21 * 2.0**-52)):
+        assert floor_of(lambda x: jnp.where(x > 0.3, 1.0, -1.0) + x, np.full(2, x)) < 1e-12

@@ -8,6 +8,9 @@ Each kink enters and leaves once, so 3n moves suffice: a fixed number, which sui
 
 A height that flattens v altogether gives the mean whatever more it is, so it is capped there, and v is shifted to
 start at 0: no digits are lost to a huge height or a distant v. An entry that is not finite makes all of x NaN.
+
+The derivative: x is the mean of v over runs of equal entries, lifted by height over the length of the run for every
+neighbour above it and lowered for every one below.
 Source: Johnson, "A dynamic programming algorithm for the fused lasso and L0-segmentation", JCGS 22 (2013).
 """
 
@@ -42,6 +45,7 @@ class _Queue(NamedTuple):
     high: jax.Array  # where it meets height
 
 
+@jax.custom_jvp
 def fused(v: Array, height: Array) -> Array:
     """The minimiser for one vector v and one number height ≥ 0."""
     n, start = v.shape[0], v[0]
@@ -61,6 +65,18 @@ def fused(v: Array, height: Array) -> Array:
     _, x = jax.lax.scan(back, queue.low[n - 1], (queue.low[:n], queue.high[:n]), reverse=True)
     x = start + jnp.where(height >= flat, jnp.mean(v), x)
     return jnp.where(jnp.all(jnp.isfinite(v)), x, jnp.nan)
+
+
+@fused.defjvp
+def _along(at: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    x, (moved, grown) = fused(*at), tangents
+    up = jnp.sign(jnp.diff(x))
+    pull = jnp.pad(up, (0, 1)) - jnp.pad(up, (1, 0))
+    run = jnp.pad(jnp.cumsum(up != 0), (1, 0))
+    many, total = (
+        jax.ops.segment_sum(one, run, num_segments=len(x)) for one in (jnp.ones_like(x), moved + grown * pull)
+    )
+    return x, (total / jnp.maximum(many, 1.0))[run]
 
 
 def _move(queue: _Queue, v: Array, height: Array) -> _Queue:

@@ -2,10 +2,12 @@
 
 Prox: by Moreau, v minus its projection on a simplex of size step·weight, that is min(v, τ) with Σ max(v_i − τ, 0) =
 step·weight, so τ = max_k (v₍₁₎ + … + v₍ₖ₎ − step·weight)/k over v sorted downwards; O(n log n).
+Its derivative takes the mean over the entries above τ, where entries are equal, too.
 Conjugate: the indicator of y ≥ 0, Σ y_i = weight. One weight per point: its shape is the shape of the batch.
 Source: Held, Wolfe & Crowder, "Validation of subgradient optimization", Math. Prog. 6 (1974).
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -30,11 +32,7 @@ class MaxEntry(Function):
         return self.weight * jnp.max(x, axis=-1)
 
     def _prox(self, v: Array, step: Array) -> Array:
-        top = jnp.max(v, axis=-1, keepdims=True)
-        below = -jnp.sort(top - v, axis=-1)  # downwards from 0: no digits lost where |v| is huge
-        k = jnp.arange(1, v.shape[-1] + 1)
-        drop = jnp.max((jnp.cumsum(below, axis=-1) - step * spread(self.weight)) / k, axis=-1, keepdims=True)
-        return jnp.minimum(v, top + drop)
+        return _capped(v, step * spread(self.weight))
 
     def _conjugate(self, y: Array) -> Array:
         excess = jnp.maximum(jnp.max(-y, axis=-1), jnp.abs(jnp.sum(y, axis=-1) - self.weight))
@@ -49,3 +47,22 @@ class MaxEntry(Function):
         values = z[top] if len(together) else np.zeros(0)
         normals, missed = eye[together] - first, np.zeros(len(together))
         return Face(normals, missed, eye[below] - first, x.max() - x[below], duals, values, active=top.tobytes())
+
+
+@jax.custom_jvp
+def _capped(v: Array, size: Array) -> Array:
+    """min(v, τ) with Σ max(v − τ, 0) = size."""
+    top = jnp.max(v, axis=-1, keepdims=True)
+    below = -jnp.sort(top - v, axis=-1)  # downwards from 0: no digits lost where |v| is huge
+    k = jnp.arange(1, v.shape[-1] + 1)
+    drop = jnp.max((jnp.cumsum(below, axis=-1) - size) / k, axis=-1, keepdims=True)
+    return jnp.minimum(v, top + drop)
+
+
+@_capped.defjvp
+def _along(at: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    x, (moved, grown) = _capped(*at), tangents
+    above = at[0] > x
+    many = jnp.maximum(jnp.sum(above, axis=-1, keepdims=True), 1)
+    level = (jnp.sum(jnp.where(above, moved, 0.0), axis=-1, keepdims=True) - grown) / many
+    return x, jnp.where(above, level, moved)

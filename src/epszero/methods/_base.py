@@ -164,14 +164,6 @@ def new_or_old(judgement: Judgement, new: State, old: State) -> State:
     return state._replace(stuck=judgement.stuck)
 
 
-def forward_backward(A: Backward, x: PyTree, Bx: PyTree, Gamma: PyTree) -> tuple[PyTree, PyTree]:
-    """x̄ = J_{ΓA}(y) with y = x − ΓB̂(x), and z = Γ⁻¹(y − x̄) ∈ A(x̄)."""
-    y = subtract(x, times(Gamma, Bx))
-    x_bar = A.resolvent(y, Gamma)
-    z = over(subtract(y, x_bar), Gamma)
-    return x_bar, z
-
-
 def no_bound_by_zeros(problem: Problem, proximal: bool) -> str:
     """Why d ≤ R/(μs) + 2ρ^K sup_D ‖x⁰ − x̂_D‖ is not known here; empty where it is. `proximal`: A must be a ∂g."""
     if problem.coupling is not None:

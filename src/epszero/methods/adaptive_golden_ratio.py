@@ -18,9 +18,9 @@ from epszero._checks import known_arguments
 from epszero._points import add, norm, subtract
 from epszero._types import Array, PyTree
 from epszero.facts import AverageFacts
-from epszero.methods._base import Method, State, first_state, forward_backward
+from epszero.methods._base import Method, State, first_state
 from epszero.methods.backtracking import ROUNDING, first_step, probing_step
-from epszero.methods.steps import over, root, scaled, times
+from epszero.methods.steps import forward_backward, over, root, scaled, times
 from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward

@@ -18,7 +18,6 @@ from epszero.methods._base import (
     Method,
     State,
     first_state,
-    forward_backward,
     starting_pace,
     step_taken,
     step_to_take,
@@ -26,7 +25,7 @@ from epszero.methods._base import (
 )
 from epszero.methods.backtracking import cocoercive
 from epszero.methods.stability import MeasuredSteps, Premises, Stability
-from epszero.methods.steps import Steps, StepSize, over, root, times
+from epszero.methods.steps import Steps, StepSize, forward_backward, over, root, times
 from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward

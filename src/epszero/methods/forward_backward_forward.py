@@ -20,7 +20,6 @@ from epszero.methods._base import (
     Method,
     State,
     first_state,
-    forward_backward,
     no_bound_by_zeros,
     starting_pace,
     step_taken,
@@ -29,7 +28,7 @@ from epszero.methods._base import (
 )
 from epszero.methods.backtracking import lipschitz
 from epszero.methods.stability import MeasuredSteps, Premises, Stability, Unstable
-from epszero.methods.steps import Steps, StepSize, times
+from epszero.methods.steps import Steps, StepSize, forward_backward, times
 from epszero.oracles import Average, strategies
 from epszero.problems import Problem
 from epszero.problems.backward import Backward

@@ -21,10 +21,10 @@ from epszero._checks import known_arguments, positive, refuse
 from epszero._points import add, norm, subtract
 from epszero._types import FloatArray, PyTree, Real
 from epszero.facts import MANY_ROWS, AverageFacts, declared_only, scaled_rows, spectrum, step_range
-from epszero.methods._base import Method, State, first_state, forward_backward, new_or_old, starting_pace
+from epszero.methods._base import Method, State, first_state, new_or_old, starting_pace
 from epszero.methods.backtracking import cocoercive, judged
 from epszero.methods.stability import SEARCHED, MeasuredSteps, Premises, Stability, Unstable
-from epszero.methods.steps import Steps, checked_step
+from epszero.methods.steps import Steps, checked_step, forward_backward
 from epszero.oracles import CoupledMean, PrimalDual
 from epszero.problems import AffineConstraint, Problem
 from epszero.problems.backward import Backward

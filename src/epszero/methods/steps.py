@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import positive, refuse
-from epszero._points import SMALLEST, flat, flat_of, nested_like, shaped_like
+from epszero._points import SMALLEST, flat, flat_of, nested_like, shaped_like, subtract
 from epszero._pytree import Node
 from epszero._types import Array, FloatArray, PyTree
 from epszero.facts import StepRange
 from epszero.oracles import Opaque
+from epszero.problems.backward import Backward
 
 StepSize = PyTree | Callable[..., PyTree] | None
 """What users may pass as `step`: a number, one per row of x, steps nested like x, k ↦ step, or None."""
@@ -145,6 +146,14 @@ def times(Gamma: PyTree, v: PyTree) -> PyTree:
 def over(v: PyTree, Gamma: PyTree) -> PyTree:
     """Γ⁻¹v."""
     return jax.tree.map(lambda gamma, leaf: leaf / _by_row(gamma, leaf), nested_like(Gamma, v), v)
+
+
+def forward_backward(A: Backward, x: PyTree, Bx: PyTree, Gamma: PyTree) -> tuple[PyTree, PyTree]:
+    """x̄ = J_{ΓA}(y) with y = x − ΓB̂(x), and z = Γ⁻¹(y − x̄) ∈ A(x̄)."""
+    y = subtract(x, times(Gamma, Bx))
+    x_bar = A.resolvent(y, Gamma)
+    z = over(subtract(y, x_bar), Gamma)
+    return x_bar, z
 
 
 def _by_row(step: Array, leaf: Array) -> Array:

@@ -66,15 +66,23 @@ class LinearRows:
         return None
 
     def face(self, v: FloatArray, x: FloatArray) -> FloatArray:
-        """The derivative at v of the projection, which is x: on the directions that the rows leant on leave free."""
+        """The derivative at v of the projection, which is x: on the directions that the rows leant on leave free.
+
+        v − x = Σ λᵢaᵢ over independent rows that x touches, λ > 0, and equations: any such rows give an element of the
+        generalized Jacobian, however many more x touches (Han & Sun, J. Optim. Theory Appl. 94, 1997).
+        """
+        from scipy.optimize import nnls  # noqa: PLC0415  (slow to load)
+
         n = len(v)
+        if not (np.isfinite(v).all() and np.isfinite(x).all()):
+            return np.full((n, n), np.nan)
         size = max(1.0, float(np.abs(x).max(initial=0.0)), float(np.abs(self.b).max(initial=0.0)))
-        touched = self._independent(np.flatnonzero(~self.equal & (self.b - self.A @ x <= NEAR * size)))
-        pulls = self._on(v, touched)[1]
-        while len(touched) and (pulls <= NEAR * (1 + np.linalg.norm(v - x))).any():  # touched, but not leant on
-            touched = np.delete(touched, int(pulls.argmin()))
-            pulls = self._on(v, touched)[1]
-        across: Any = np.linalg.svd(self._normals(touched), full_matrices=False)[2] if len(touched) else self.basis
+        touched = np.flatnonzero(~self.equal & (self.b - self.A @ x <= NEAR * size))
+        free, rows = np.eye(n) - self.basis.T @ self.basis, self.A[touched].toarray()
+        away = free @ (v - x)
+        pulls = nnls((rows @ free).T, away)[0] if len(touched) else np.zeros(0)
+        leant = touched[pulls > ROUNDING * (size + float(np.linalg.norm(away)))]
+        across: Any = np.linalg.svd(self._normals(leant), full_matrices=False)[2] if len(leant) else self.basis
         return np.eye(n) - across.T @ across
 
     def normal(self, x: FloatArray, z: FloatArray) -> Normal | None:

@@ -8,6 +8,10 @@ bounds. Typically 1 to 4 passes.
 Source: Cominetti, Mascarenhas & Silva, "A Newton's method for the continuous quadratic knapsack problem",
 Math. Prog. Comp. 6 (2014). Assumes that the target is attainable; then the answer is exact to rounding.
 
+The derivative is that of the linear piece that x lies on, of which the clipped entries and the end of the budget that
+is met are known from x: with entries at their bounds taken for clipped and a budget just met for binding it is an
+element of the generalized Jacobian at kinks, too, which differentiating min and max there (a half of each) is not.
+
 Sums over the entries of a short vector are written out term by term with the agents on the last axis: XLA then fuses
 and vectorises them over the agents, five times faster than its reduction over a short axis.
 """
@@ -36,6 +40,7 @@ class _Search(NamedTuple):
     passes: Array
 
 
+@jax.custom_jvp
 def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, at_least: Array, at_most: Array) -> Array:
     """clip(v + λw, lower, upper), λ = 0 where the weighted sum then keeps the budget, else it meets the nearer end."""
     y, lo, hi, w = _entries_first(max(jnp.ndim(at_least), jnp.ndim(at_most)), v, lower, upper, weights)
@@ -76,6 +81,25 @@ def clip_to_budget(v: Array, lower: Array, upper: Array, weights: Array, at_leas
     x = jnp.clip(y + last.multiplier * w, lo, hi)
     x = _topped_up(x, lo, hi, w, target, 1e3 * rounding, last.gap)
     return jnp.moveaxis(x, 0, -1)
+
+
+@clip_to_budget.defjvp
+def _along_the_piece(at: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Array]:
+    x = clip_to_budget(*at)
+    return x, jax.jvp(functools.partial(_piece, x), at, tangents)[1]
+
+
+def _piece(x: Array, v: Array, lower: Array, upper: Array, weights: Array, at_least: Array, at_most: Array) -> Array:
+    """The linear function that `clip_to_budget` is around an argument that gave x."""
+    free = (x > lower) & (x < upper)
+    total = jnp.sum(weights * jnp.clip(v, lower, upper), axis=-1, keepdims=True)
+    least, most = at_least[..., None], at_most[..., None]
+    target = jnp.where(total <= least, least, jnp.where(total >= most, most, 0.0))
+    own = jnp.where(free, v, jnp.where(x <= lower, lower, upper))
+    slope = jnp.sum(jnp.where(free, weights**2, 0.0), axis=-1, keepdims=True)
+    met = ((total <= least) | (total >= most)) & (slope > 0)
+    missing = target - jnp.sum(weights * own, axis=-1, keepdims=True)
+    return jnp.where(free, own + jnp.where(met, missing / jnp.where(met, slope, 1.0), 0.0) * weights, own)
 
 
 def _total_and_slope(y: Array, w: Array, lo: Array, hi: Array, at: Array | float = 0.0) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ that a far v leaves. The support is finite only along ±u (to rounding: √eps o
 
 import jax.numpy as jnp
 
-from epszero._shaped import norm, times
+from epszero._shaped import clipped, norm, times
 from epszero._types import Array
 from epszero.sets._base import rounding
 
@@ -21,7 +21,7 @@ def project(v: Array, normal: Array, lower: Array, upper: Array) -> Array:
     u, low, high = _unit(normal, lower, upper)
     for _ in range(2):
         level = jnp.sum(u * v, axis=-1)
-        v = v + (jnp.clip(level, low, high) - level)[..., None] * u
+        v = v + (clipped(level, low, high) - level)[..., None] * u
     return v
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from epszero._checks import known_arguments, one_of, positive, real_array
 from epszero._lazy import sp
-from epszero._shaped import dot
+from epszero._shaped import clipped, dot
 from epszero._shaped import norm as euclidean
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
@@ -46,7 +46,7 @@ class Ball(Set):
     def _project(self, v: Array) -> Array:
         u, r = v - self.center, jnp.asarray(self.radius)
         if self.norm == np.inf:
-            return self.center + jnp.clip(u, -r[..., None], r[..., None])
+            return self.center + clipped(u, -r[..., None], r[..., None])
         if self.norm == 1:
             outside = jnp.sum(jnp.abs(u), axis=-1) > r
             zero, infinite, one = jnp.asarray(0.0), jnp.asarray(jnp.inf), jnp.asarray(1.0)

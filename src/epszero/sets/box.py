@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import count, first_index, known_arguments, label, real_array, refuse
-from epszero._shaped import dot, norm
+from epszero._shaped import clipped, dot, norm
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
 from epszero.sets.conic import ConicForm
@@ -27,7 +27,7 @@ class Box(Set):
         self.lower, self.upper = checked_bounds("Box", lower, upper, dim)
 
     def _project(self, v: Array) -> Array:
-        return jnp.clip(v, self.lower, self.upper)
+        return clipped(v, self.lower, self.upper)
 
     def _support(self, direction: Array) -> Array:
         return dot(direction, jnp.where(direction > 0, self.upper, self.lower))

@@ -65,6 +65,7 @@ class Ellipsoid(Set):
         )
 
 
+@jax.custom_jvp
 def _multiplier(w: Array, D: Array) -> Array:
     """μ with ‖w/(1 + μD)‖ = 1, per batch entry; 0 where ‖w‖ ≤ 1."""
 
@@ -80,3 +81,19 @@ def _multiplier(w: Array, D: Array) -> Array:
     start = jnp.where(size > 1, (size - 1) / jnp.max(D, axis=-1), 0.0)  # here q ≥ 1 still
     state = (start, size > 1, jnp.asarray(0))
     return jax.lax.while_loop(lambda state: jnp.any(state[1]) & (state[2] < PASSES), newton, state)[0]
+
+
+@_multiplier.defjvp
+def _along(at: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """By q(μ) = 1, whatever the passes that led there: one more of them, in which only q is differentiated."""
+    mu, (w, D) = _multiplier(*at), at
+    outside = norm(w) > 1
+    safe = jnp.where(outside[..., None], w, 1.0)
+
+    def level(w: Array, D: Array) -> Array:
+        return norm(jnp.where(outside[..., None], w, 1.0) / (1 + mu[..., None] * D))
+
+    q, raised = jax.jvp(level, at, tangents)
+    shrunk = safe / (1 + mu[..., None] * D)
+    pull = jnp.sum((shrunk / q[..., None]) ** 2 * (D / (1 + mu[..., None] * D)), axis=-1)
+    return mu, jnp.where(outside, raised / (q * pull), 0.0)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._checks import known_arguments
+from epszero._shaped import clipped
 from epszero._types import Array
 from epszero.sets._base import Set
 from epszero.sets._parameters import dimension
@@ -31,7 +32,7 @@ class NonNegative(Set):
         return None if self.dim is None else (self.dim,)
 
     def _project(self, v: Array) -> Array:
-        return jnp.maximum(v, 0.0)
+        return clipped(v, 0.0, jnp.inf)
 
     def _support(self, direction: Array) -> Array:
         return jnp.where(jnp.any(direction > 0, axis=-1), jnp.inf, 0.0)

@@ -8,15 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import on_device, to_numpy
 from epszero._memory import remembered
-from epszero._points import entries, inner, norm, pick, shared_apart, stacked
-from epszero._types import Array, PyTree
+from epszero._points import entries, pick, shared_apart, stacked
+from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
@@ -24,6 +22,7 @@ from epszero.problems import AggregativeGame
 from epszero.problems.backward import Backward
 from epszero.problems.refuted import contradicted
 from epszero.solve.choice import Choice, chosen, fallback_note
+from epszero.solve.diagnosis import likely_reasons
 from epszero.solve.kinks import at_a_jump, kink_note
 from epszero.solve.loop import (
     CONVERGED,
@@ -49,6 +48,7 @@ from epszero.solve.setup import Setting, averaged, values_of
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
 from epszero.solve.systems import system_for
+from epszero.solve.witness import not_monotone
 
 ENDINGS = {
     CONVERGED: Status.CONVERGED,
@@ -58,8 +58,6 @@ ENDINGS = {
     STUCK: Status.NO_STEP,
 }
 SMALL = 100_000  # numbers of an average up to which it need not be moved beforehand
-ROUNDED_AWAY = 1e-6  # of u (solve/loop.py): the most that rounding is taken to hide
-PIECES = 8  # of the way from the start to the end, on which B is asked whether it is monotone
 FAILED = (STUCK, STALLED, DIVERGED)  # another method may do better
 
 
@@ -193,7 +191,7 @@ def _driven(
     run: Run = to_numpy(drive.latest)
     ends = [run] if alone else [pick(run, place) for place in range(len(trials))]
     if finish is not None and not interrupted:
-        ends = [_once_more(finish, place, end) if int(end.code) in FAILED else end for place, end in enumerate(ends)]
+        ends = [finish.last(place, end) if int(end.code) in FAILED else end for place, end in enumerate(ends)]
     ends = ends if stacking is None else [stacking.unpacked_within(end) for end in ends]
     seen = [(look, np.atleast_1d(residual)) for look, residual in zip(drive.seen, drive.residuals, strict=True)]
     return [
@@ -224,20 +222,14 @@ def _finish(
     return Finish(A, averages, methods, [system_for(x, rows, affine) for _ in averages])
 
 
-def _once_more(finish: Finish, place: int, end: Run) -> Run:
-    """A run that failed: by Newton's method after all, or as it ended."""
-    moved: Run = to_numpy(finish.last(place, end))
-    return moved if int(moved.code) == CONVERGED else end
-
-
 def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
     """Converged after all, by the default tolerance, where the residual is as small as float64 can show."""
     run, default = attempt.run, request.wants_tol and request.tol is None
     unfinished = default and int(run.code) == RUNNING and not attempt.interrupted
     if int(run.code) not in (STALLED, STUCK) and not unfinished:
         return attempt
-    floor = rounding_floor(attempt.settled, B, run.state)
-    if not run.state.residual <= min(floor, ROUNDED_AWAY * float(run.unit)):  # more than that is a jump of B̂
+    floor = rounding_floor(attempt.settled, B, run.state, float(run.unit))
+    if not run.state.residual <= floor:
         return attempt
     return attempt._replace(run=run._replace(code=np.asarray(CONVERGED)) if default else run, floor=floor)
 
@@ -259,12 +251,14 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
         notes.append("A cost is NaN or infinite at x, though its derivative is not.")
     elif status is Status.CONVERGED and (setting.examination.bent or setting.wrong or trial.choice.B_disproved):
         status = Status.STATIONARY
-    if (status.is_failure and floor is None) or (status is Status.CONVERGED and trial.choice.doubt):
-        witness = _not_monotone(trial.B, setting.x, state)
+    failed = floor is None and (status.is_failure or (status is Status.ITERATIONS_USED_UP and request.wants_tol))
+    if failed or (status is Status.CONVERGED and trial.choice.doubt):
+        witness = not_monotone(trial.B, setting.x, state.x if state.point is None else state.point)
         notes += witness
         status = Status.STATIONARY if witness and status is Status.CONVERGED else status
-    if status.is_failure or (status is Status.ITERATIONS_USED_UP and request.wants_tol):
-        notes += kink_note(request.problem, data, end, named=request.method is not None)
+    if failed:
+        kinks = kink_note(request.problem, data, end, named=request.method is not None)
+        notes += kinks or likely_reasons(request.problem, trial.B, state)
     wanted = {look for look in request.recorded_at if look < last}
     kept = [(look, r) for look, r in residuals if look in wanted] + [(last, float(state.residual))]
     with jax.enable_x64(True):
@@ -297,28 +291,3 @@ def _defined(request: Request, setting: Setting, state: State) -> bool:
     end = strategies(state.x if state.point is None else state.point)
     with jax.enable_x64(True):
         return request.problem.defined(values_of(setting.samples), end)
-
-
-def _not_monotone(B: Average, x: PyTree, state: State) -> list[str]:
-    """A note where B is seen not to be monotone between two points on the way from the start to the end."""
-    end = state.x if state.point is None else state.point
-    along, size = (np.asarray(number) for number in _changes(B, x, end))
-    worst = int(np.argmin(np.where(np.isfinite(along), along / np.where(size > 0, size, 1.0), 0.0)))
-    if not along[worst] < -1e-9 * size[worst]:
-        return []
-    first, last = worst / PIECES, (worst + 1) / PIECES
-    where = f"x0 + t(x − x0), t = {first:g} and t = {last:g}"
-    return [f"B is not monotone: ⟨B(u) − B(v), u − v⟩ = {float(along[worst]):.3g} for u, v = {where}."]
-
-
-@eqx.filter_jit
-def _changes(B: Average, x: PyTree, end: PyTree) -> tuple[PyTree, PyTree]:
-    """⟨ΔB, d⟩ and ‖ΔB‖‖d‖ on each piece of the way."""
-    d = jax.tree.map(lambda a, b: (b - a) / PIECES, x, end)
-
-    def at(t: Array) -> PyTree:
-        return B(jax.tree.map(lambda a, b: a + t * (b - a), x, end))
-
-    values = jax.lax.map(at, jnp.linspace(0.0, 1.0, PIECES + 1))
-    change = jax.tree.map(lambda leaf: leaf[1:] - leaf[:-1], values)
-    return jax.vmap(lambda one: inner(one, d))(change), jax.vmap(norm)(change) * norm(d)

@@ -75,7 +75,4 @@ def refuse_disproved(problem: Problem, choice: Choice) -> None:
 
 def fallback_note(first: Method) -> str:
     """That the second method was used."""
-    return (
-        f"The first choice, {first.description}, did not converge, as B is not cocoercive along the path; "
-        "another method was used instead."
-    )
+    return f"The first choice, {first.description}, did not converge; another method was used instead."

@@ -2,12 +2,12 @@
 
 Where the user gives no tol, a run has converged once the residual r = z + B̂(x) is at most the larger of
     1e-9 · min(max(‖B̂(x)‖, b), max(‖Γ⁻¹x‖, b′)),    b = max(min(1, u), 1e-4 u),  b′ = min(1/γ, u),
-    2 eps · (min(‖Γ⁻¹x‖, 10⁴u) + ‖B̂(x)‖),
+    min(2 eps · (‖Γ⁻¹x‖ + ‖B̂(x)‖), 1e-6 u),
 with u the size of what is added up at the start, the largest of ‖B̂(x⁰)‖, ‖r¹‖ and ‖Γ⁻¹x¹‖. The first is what one wants,
 in any units: u shrinks with them, and a zero of B̂ is looked for beside what B̂ was. The second is what float64 can
-show: z = Γ⁻¹(x − ΓB̂(x) − x⁺), so r is made of numbers as large as Γ⁻¹x and B̂(x), each of them rounded. The terms of
-B̂ itself may be larger than their sum and are not seen from here: a run that stalls above both is looked at again
-(solve/rounding.py).
+show: z = Γ⁻¹(x − ΓB̂(x) − x⁺), so r is made of numbers as large as Γ⁻¹x and B̂(x), each of them rounded; not more, as a
+step that shrinks to nothing, at a jump of B̂, would hide any residual. The terms of B̂ itself may be larger than their
+sum and are not seen from here: a run that stalls above both is looked at again (solve/rounding.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ BLINK = 0.2  # seconds that one call may last, so that the keyboard and the prog
 RELATIVE = 1e-9  # where the user gives no tol
 FIRM = 1e-4  # of u: a zero of B̂ is not asked for beyond RELATIVE times this
 ROUNDED = 2 * float(np.finfo(np.float64).eps)  # of the sizes of what is added up: residuals are not known better
-STEEPEST = 1e4  # times u: beyond it ‖Γ⁻¹x‖ says that backtracking cut the step at a jump of B̂, not what is rounded
+HIDDEN = 1e-6  # of u: the most that rounding may hide
 GROWTH = 1e8  # a residual this many times the first one has diverged
 PATIENCE = 1000  # steps, and a quarter of all taken, without a new least residual: it has stalled
 
@@ -138,8 +138,7 @@ def _relative(method: Method, run: Run) -> Array:
     (moved, longest), size, unit = _lengths(method, run.state), norm(run.state.Bx), run.unit
     values = jnp.maximum(size, jnp.maximum(jnp.minimum(1.0, unit), FIRM * unit))
     slopes = jnp.maximum(moved, jnp.minimum(1.0 / longest, unit))
-    rounding = ROUNDED * (jnp.minimum(moved, STEEPEST * unit) + size)
-    return jnp.maximum(RELATIVE * jnp.minimum(values, slopes), rounding)
+    return jnp.maximum(RELATIVE * jnp.minimum(values, slopes), jnp.minimum(ROUNDED * (moved + size), HIDDEN * unit))
 
 
 def _typed(run: Run) -> Run:

@@ -25,13 +25,12 @@ from epszero._points import add, flat_of, norm, pick, shaped_like, stacked, subt
 from epszero._types import Array, FloatArray, PyTree
 from epszero.functions import Function
 from epszero.methods import Method
-from epszero.methods._base import forward_backward
-from epszero.methods.steps import over
+from epszero.methods.steps import forward_backward, over
 from epszero.oracles import Average
 from epszero.problems.backward import Backward, is_part
 from epszero.sets import Set
 from epszero.solve.complementarity import SKEW, solved_as_program
-from epszero.solve.loop import ROUNDED, RUNNING, Run, judged_anew
+from epszero.solve.loop import CONVERGED, ROUNDED, RUNNING, Run, judged_anew
 from epszero.solve.systems import Dense, System
 
 FIRST = 200  # steps of the splitting method before the first try; the next after twice as many
@@ -81,8 +80,13 @@ class Finish:
         return stacked([self._moved(i, pick(run, i)) for i in range(len(self.averages))])
 
     def last(self, i: int, run: Run) -> Run:
-        """A run that did not end well, tried once more."""
-        return self._moved(i, run._replace(code=np.asarray(RUNNING)))
+        """A run that did not end well: by Newton's method after all, or as it ended."""
+        before = self.steps[i], self.helped[i]
+        moved: Run = to_numpy(self._moved(i, run._replace(code=np.asarray(RUNNING))))
+        if int(moved.code) == CONVERGED:
+            return moved
+        self.steps[i], self.helped[i] = before
+        return run
 
     def _moved(self, i: int, run: Run) -> Run:
         if int(run.code) != RUNNING:

@@ -31,17 +31,16 @@ _REMEDIES = {
     Status.CONVERGED: "",
     Status.STATIONARY: "The run converged, but a cost or a shared constraint was seen not to be convex: derivatives "
     "balance at this point, which need not be a minimum or an equilibrium. Try other x0, and compare.",
-    Status.ITERATIONS_USED_UP: "The iterations allowed were used up. For a smaller residual raise iterations, declare "
-    "constants (ez.declare) so that a better step is taken, or, where agents or blocks have very different units, "
-    "rescale them or give each its own step.",
+    Status.ITERATIONS_USED_UP: "The iterations allowed were used up. For a smaller residual raise iterations; where a "
+    "method was named, leave it and iterations out: Newton's method then finishes what the method begins.",
     Status.DIVERGED: "The residual grew out of all proportion: take a shorter step, or step=None; if B is merely "
-    "monotone (a rotation), forward-backward does not converge with any step: use ez.ForwardBackwardForward().",
+    "monotone (a rotation), forward-backward does not converge with any step: use ez.ForwardBackwardForward() or "
+    "ez.AdaptiveGoldenRatio(), or leave method out.",
     Status.STALLED: "The residual stopped shrinking before it reached tol: raise tol to what float64 can reach here, "
     "or rescale the problem; if it is still large the iterates go round in circles: forward-backward then needs a "
-    "shorter step, or ez.ForwardBackwardForward() in its place, and if that circles too, B is not monotone.",
+    "shorter step, or ez.AdaptiveGoldenRatio() in its place, and if that circles too, B is not monotone, or jumps.",
     Status.NO_STEP: "Backtracking cut the step to nothing: B does not look cocoercive along the path (a rotation, or "
-    "not monotone). Declare constants with ez.declare, give a step, or use ez.ForwardBackwardForward(), which needs B "
-    "monotone and Lipschitz only.",
+    "not monotone). Leave method out, or use ez.AdaptiveGoldenRatio(), which needs B monotone and no constant.",
     Status.NOT_FINITE: "B or the resolvent returned NaN or infinity: look at the oracle on the domain of A and at the "
     "samples, or take a shorter step; solution.trace says how far it went.",
     Status.INTERRUPTED: "Stopped by the keyboard: this is the last point reached; pass it as x0 to go on.",

@@ -6,7 +6,7 @@ P is the derivative of J_{ΓA} at y = x − ΓB̂(x), H that of B̂ at x.
       (I − P_i + P_iΓ_iD_i) d_i = −r_i − P_iΓ_iE_i m
   leaves one system for m, as large as one strategy: O(N t³) for strategies with t entries. Derivatives along "all
   agents alike" give D_i + E_i, along ±1 agent by agent, which moves no mean, ±D_i.
-- `Krylov`: GMRES on products with the matrix, for anything larger.
+- `Krylov`: GMRES on products with the matrix, for anything larger; a step that leaves half of −r is none.
 A singular matrix (solutions that are not unique) is made regular by H + εI, the step of a proximal-point method.
 """
 
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from epszero._points import entries, flat_of, subtract
+from epszero._points import entries, flat_of, norm, subtract
 from epszero._trace.programs import forwards
 from epszero._types import Array, FloatArray, PyTree
 from epszero.methods.steps import times
@@ -30,6 +30,8 @@ MOST_DENSE = 2000  # entries of x
 MOST_BY_AGENTS = 20_000_000  # numbers of all blocks of one kind together
 RESTART, TRIPS = 60, 5  # of GMRES
 TINY = 1e-12  # of the largest slope: added to H where the matrix is singular
+SMALL = 1e-8  # added to ΓD, where an agent's block is: what is eliminated costs digits
+LEFT = 0.5  # of the right-hand side
 
 
 class System(ABC):
@@ -138,12 +140,15 @@ class ByAgents(System):
     """Blocks of agents, and one small system for the mean."""
 
     def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
-        d = np.asarray(_by_agents(A, B, x, Gamma, r))
-        return d if np.isfinite(d).all() else None
+        for more in (0.0, SMALL):
+            d = np.asarray(_by_agents(A, B, x, Gamma, r, np.asarray(more)))
+            if np.isfinite(d).all():
+                return d
+        return None
 
 
 @eqx.filter_jit
-def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> Array:
+def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree, more: Array) -> Array:
     leaves, structure = jax.tree.flatten(x)
     agents, shapes = len(leaves[0]), [jnp.shape(leaf)[1:] for leaf in leaves]
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
@@ -176,7 +181,7 @@ def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> 
     P = along(lambda v: A.resolvent(v, Gamma), y, alike)
     D = along(forwards(forward), x, jnp.asarray(signs)) / signs[:, None, None]
     E = along(forwards(forward), x, alike) - D
-    M = jnp.eye(own) - P + P @ D
+    M = jnp.eye(own) - P + P @ (D + more * jnp.eye(own))
     right = jnp.concatenate([-rows(r)[:, :, None], -(P @ E)], axis=2)
     answers = jnp.linalg.solve(M, right)
     mean = jnp.mean(answers, axis=0)
@@ -189,15 +194,18 @@ class Krylov(System):
     """GMRES."""
 
     def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
-        d = flat_of(_krylov(A, B, x, Gamma, r))
-        return d if np.isfinite(d).all() else None
+        d, left = _krylov(A, B, x, Gamma, r)
+        return flat_of(d) if float(left) <= LEFT else None
 
 
 @eqx.filter_jit
-def _krylov(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> PyTree:
+def _krylov(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> tuple[PyTree, Array]:
+    """d, and what it leaves of the right-hand side, relatively."""
+
     def natural(x: PyTree) -> PyTree:
         return subtract(x, A.resolvent(subtract(x, times(Gamma, forwards(B)(x))), Gamma))
 
     slope = jax.linearize(natural, x)[1]
     right = jax.tree.map(jnp.negative, r)
-    return jax.scipy.sparse.linalg.gmres(slope, right, tol=1e-10, restart=RESTART, maxiter=TRIPS)[0]
+    d = jax.scipy.sparse.linalg.gmres(slope, right, tol=1e-10, restart=RESTART, maxiter=TRIPS)[0]
+    return d, norm(subtract(slope(d), right)) / norm(right)
