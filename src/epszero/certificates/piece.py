@@ -67,8 +67,10 @@ def may_have_pieces(case: Case) -> bool:
         return False
     if facts.jacobian is not None and not facts.jacobian.monotone:
         return False
-    if facts.jacobian is None and facts.aggregate is not None and facts.aggregate.mu_kappa[0] < 0:
-        return False
+    if facts.jacobian is None and facts.aggregate is not None:
+        strategies = jax.tree.leaves(case.x)
+        if facts.aggregate.mu_kappa[0] < 0 or len(strategies) > 1 or np.ndim(strategies[0]) != 2:
+            return False
     collapsed = case.collapsed(case.samples)
     return collapsed is not None and len(collapsed.features) == 1 and case.additive(collapsed)
 
@@ -146,8 +148,8 @@ def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | 
     shift = made.returned()
     A, slack, D, value = made.conditions()
     moved = shift - Me  # x(m̂) − x̂
-    drift = -(made.times(moved[:, None])[:, 0] + e)  # of z, there
-    slopes = made.times(T) - noise  # of z
+    drift = -(made.times(moved[:, None])[:, 0] + e)  # of z − Qu, there: what the normals carry
+    slopes = made.times(T) - noise  # of the same
     margins = np.concatenate([slack - A @ moved, value + D @ drift])
     sensitivities = np.concatenate([A @ T, D @ slopes])
     key = b"|".join(block.face.active for block in blocks) + made.key
@@ -205,15 +207,15 @@ class _Whole:
         return self.Z @ np.linalg.solve(self.inner, self.Z.T @ R) if self.Z.shape[1] else np.zeros_like(R)
 
     def times(self, R: FloatArray) -> FloatArray:
-        """HR."""
-        return self.H @ R
+        """(H + Q)R."""
+        return self.H @ R + self.Q[:, None] * R
 
     def returned(self) -> FloatArray:
         """(I − M(H + Q))N⁺β."""
         if not self.missed.any():
             return np.zeros(len(self.H))
-        back = np.linalg.lstsq(self.N, self.missed)[0]
-        return back - self.solved((self.H @ back + self.Q * back)[:, None])[:, 0]
+        back = np.asarray(np.linalg.lstsq(self.N, self.missed)[0], dtype=np.float64)
+        return back - self.solved(self.times(back[:, None]))[:, 0]
 
     @cached_property
     def _pulls(self) -> FloatArray:
@@ -268,6 +270,7 @@ class _Separate:
             least = np.linalg.eigvalsh((inner + inner.T) / 2)
             self.flat = self.flat or not least[0] > SINGULAR * max(float(least[-1]), 1e-300)
             self.M[i] = Z @ np.linalg.solve(inner, Z.T)
+        self.Q = np.concatenate([np.broadcast_to(block.face.curvature, self.t) for block in blocks])
         self.mean = np.eye(self.t) + np.mean(self.M @ _matrices(whole)[1], axis=0)
 
     def solved(self, R: FloatArray) -> FloatArray:
@@ -278,10 +281,10 @@ class _Separate:
         return (alone - self.M @ (_matrices(self.agents)[1] @ m)).reshape(R.shape)
 
     def times(self, R: FloatArray) -> FloatArray:
-        """HR."""
+        """(H + Q)R."""
         own, average = _matrices(self.agents)
         rows = R.reshape(len(self.blocks), self.t, -1)
-        return (own @ rows + average @ np.mean(rows, axis=0)).reshape(R.shape)
+        return (own @ rows + average @ np.mean(rows, axis=0)).reshape(R.shape) + self.Q[:, None] * R
 
     def returned(self) -> FloatArray:
         """(I − M(H + Q))N⁺β."""
@@ -292,8 +295,7 @@ class _Separate:
                 back[block.entries] = np.linalg.lstsq(block.face.normals, block.face.missed)[0]
         if not back.any():
             return back
-        Q = np.concatenate([np.broadcast_to(b.face.curvature, self.t) for b in self.blocks])
-        return back - self.solved(self.times(back[:, None]) + (Q * back)[:, None])[:, 0]
+        return back - self.solved(self.times(back[:, None]))[:, 0]
 
     def conditions(self) -> tuple[Any, FloatArray, Any, FloatArray]:
         """Rows and slacks, functionals of z and their values."""

@@ -78,6 +78,8 @@ def _response(
         return None
     S = Z @ np.linalg.solve(bent, Z.T)  # 0 on a face of one point
     own_noise, own_e = C[entries], e[entries]
+    for block, own in zip(blocks, inside, strict=True):
+        own_e[own] += block.face.mended
     turned = M @ S - np.eye(t)
     margins, sensitivities = [np.zeros(0)], [np.zeros((0, C.shape[1]))]
     for block, own in zip(blocks, inside, strict=True):
