@@ -1,5 +1,8 @@
 """The piece that x̂ lies on: x(m) is what solving at m finds, and margins end where it ends."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from epszero._double import double
 from epszero.certificates import piece as pieces
 from epszero.certificates.case import Case
 from epszero.certificates.piece import AffinePiece, may_have_pieces, piece_of
-from epszero.facts import Unknown
+from epszero.facts import Aggregate, Unknown
 
 S, F = ez.sets, ez.functions
 ROWS = np.array([[1.0, 0.3, 0.1], [0.2, 1.0, -0.4], [-1.0, 0.1, 0.5], [0.1, -1.0, 0.2], [0.8, 0.9, 1.0]])
@@ -25,8 +28,8 @@ PARTS = {
     "polyhedron": S.Polyhedron(ROWS, 0.3 * np.ones(5)),
     "l1 ball": S.Ball(0.6, norm=1, dim=3),
     "l∞ ball": S.Ball(0.4, norm=np.inf, dim=3),
-    "translated": S.Box(-0.4, 0.4, dim=3).translate([0.1, -0.2, 0.3]),
-    "scaled": S.Polyhedron(ROWS, np.ones(5)).scale(0.3),
+    "translated": S.Translated(S.Box(-0.4, 0.4, dim=3), [0.1, -0.2, 0.3]),
+    "scaled": S.Scaled(S.Polyhedron(ROWS, np.ones(5)), 0.3),
     "l1": F.L1(0.5),
     "hinge": F.Hinge(0.7, 0.2),
     "largest entry": F.MaxEntry(1.0),
@@ -51,7 +54,7 @@ def piece(problem, samples, x0=None) -> tuple[AffinePiece, ez.Solution]:
 
 
 def at(m) -> ez.Samples:
-    return ez.Samples(np.atleast_2d(m), support=S.Box(-50.0, 50.0, dim=np.size(m)))
+    return ez.Samples(np.atleast_2d(m), support=S.Box(-99.0, 99.0, dim=np.size(m)))
 
 
 def flat(tree):
@@ -70,12 +73,12 @@ def test_on_the_piece_x_is_what_solving_finds_and_just_off_it_is_not(name):
         slopes = found.sensitivities @ d
         ends = [-a / b for a, b in zip(found.margins, slopes, strict=True) if b < -1e-12]
         assert (found.margins > 0).all()
-        end = min([*ends, 20.0])
+        end = min([*ends, 10.0])
         x = flat(solution.x) + found.start
         for t in (0.0, 0.5 * end, 0.99 * end):
             there = flat(ez.solve(problem, at(m + t * d), x0=ZERO, tol=1e-12).x)
             np.testing.assert_allclose(x - t * found.T @ d, there, atol=1e-9)
-        if end < 10.0:
+        if end < 5.0:
             beyond, _ = piece(problem, at(m + 1.01 * end * d), ZERO)
             seen += beyond.key != found.key
     assert seen > 0 or name in ("hyperplane", "subspace")
@@ -91,7 +94,10 @@ def test_an_aggregative_game_by_blocks_is_the_same_as_whole():
         case = Case.of(solution)
         faces = pieces._faces(case)
         assert not isinstance(faces, Unknown)
-        made = pieces._Whole(case, faces, None), pieces._Separate(case, faces)
+        whole = pieces._Whole(case, faces, None)
+    weights = np.linspace(0.5, 2.0, 5)[:, None] * np.ones(2) + 0.4 / 5  # an agent is part of the average
+    known = SimpleNamespace(facts=SimpleNamespace(aggregate=Aggregate(weights, np.full((5, 2), 0.4))))
+    made = whole, pieces._Separate(cast("Case", known), faces)
     R = np.random.default_rng(0).normal(size=(10, 3))
     assert made[0].flat == made[1].flat
     for do in ("solved", "times"):
