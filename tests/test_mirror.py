@@ -21,6 +21,7 @@ CONTRACTS = {
 
 # Files that are tested under another name.
 COVERED_BY = {
+    "certificates/responses.py": "tests/certificates/test_sharp.py",
     "certificates/scales.py": "tests/attacks/test_extreme_scales.py",
     "_lazy.py": "tests/contracts/test_imports.py",
     "problems/given.py": "tests/problems/test_game_input.py",
