@@ -11,6 +11,7 @@ import epszero as ez
 from epszero.certificates import (
     Anytime,
     Betting,
+    CertifiedPiece,
     Dependent,
     EmpiricalBernstein,
     Hoeffding,
@@ -144,12 +145,12 @@ def test_slow_mixing_is_refused(run):
 
 def test_the_default_follows_structure(run, played, bent_run, held, exact, additive):
     everything = {
-        "affine in features": [run, played, ez.solve(additive, rows(20, 1), iterations=3)],
+        "affine over polyhedra": [run, played, ez.solve(additive, rows(20, 1), iterations=3)],
         "no samples": [exact],
         "kept aside": [held],
         "Lipschitz constant": [bent_run],
     }
-    kinds = {"affine in features": MeanDeviation, "no samples": Known, "kept aside": HoldOut,
+    kinds = {"affine over polyhedra": CertifiedPiece, "no samples": Known, "kept aside": HoldOut,
              "Lipschitz constant": VectorStability}  # fmt: skip
     for why, solutions in everything.items():
         for solution in solutions:

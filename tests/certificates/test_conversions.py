@@ -10,6 +10,7 @@ from certified_data import H, rows
 
 import epszero as ez
 from epszero.certificates import Hoeffding, MeanDeviation
+from epszero.certificates._base import Finding
 from epszero.certificates.case import Case
 from epszero.certificates.consequences import distance, exploitability
 from epszero.certificates.residuals import Residuals
@@ -44,7 +45,7 @@ def test_the_distance_of_one_residual_is_exact(seed):
     with jax.enable_x64(True):
         case = Case.of(solved(J))
         for e in rng.normal(size=(5, 2)):
-            brute, found = farthest(J, e[:, None]), distance(case, (Residuals.ball(e, 0.0),)).value
+            brute, found = farthest(J, e[:, None]), distance(case, Finding(Residuals.ball(e, 0.0), "")).value
             assert brute <= found * (1 + 1e-7)
             assert found <= 1.01 * brute
             assert found <= np.linalg.norm(e) / np.linalg.eigvalsh((J + J.T) / 2)[0] * (1 + 1e-8)
@@ -65,12 +66,13 @@ def test_the_distance_of_a_ball_a_box_and_an_ellipse(seed):
     with jax.enable_x64(True):
         case = Case.of(solved(J))
         for name, (residuals, possible) in sets.items():
-            found = distance(case, (residuals,)).value
+            found = distance(case, Finding(residuals, "")).value
             assert farthest(J, possible) <= found * (1 + 1e-7), name
             assert found <= residuals.epsilon / mu * (1 + 1e-7), name
             assert residuals.epsilon >= np.linalg.norm(possible, axis=0).max() * (1 - 1e-12), name
-        together = distance(case, tuple(residuals for residuals, _ in sets.values())).value
-        assert together == min(distance(case, (residuals,)).value for residuals, _ in sets.values())
+        first, *others = (residuals for residuals, _ in sets.values())
+        together = distance(case, Finding(first, "", alternatives=tuple(others))).value
+        assert together == min(distance(case, Finding(residuals, "")).value for residuals, _ in sets.values())
 
 
 # -- savings ---------------------------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ def test_savings_never_exceed_their_bound(duel, shape):
     else:
         residuals, possible = Residuals.ball(centre, 0.0), centre[:, None]
     with jax.enable_x64(True):
-        each, total = exploitability(Case.of(duel), (residuals,))
+        each, total = exploitability(Case.of(duel), Finding(residuals, ""))
     found = np.array([savings(duel, e) for e in possible.T])
     assert np.all(found.max(axis=0) <= each.value + 1e-12)
     assert found.sum(axis=1).max() <= total.value + 1e-12
@@ -125,7 +127,7 @@ def test_savings_by_curvature_are_exact_without_constraints():
     solution = ez.solve(game, ez.Samples(np.ones((1, 2))), ez.ForwardBackward(step=0.2), iterations=1)
     e = np.array([0.3, -0.1, 0.2, 0.5])
     with jax.enable_x64(True):
-        each, total = exploitability(Case.of(solution), (Residuals.ball(e, 0.0),))
+        each, total = exploitability(Case.of(solution), Finding(Residuals.ball(e, 0.0), ""))
     np.testing.assert_allclose(each.value, np.sum(e.reshape(2, 2) ** 2, axis=1) / (2 * BEND), rtol=1e-12)
     assert total.value == pytest.approx(np.sum(each.value))
 

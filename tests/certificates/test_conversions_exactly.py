@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import epszero as ez
+from epszero.certificates._base import Finding
 from epszero.certificates.agents import curvatures, reach, slack_of, support_savings, uncertain_savings
 from epszero.certificates.case import Case
 from epszero.certificates.consequences import cost_gap, distance, exploitability
@@ -120,7 +121,7 @@ def test_savings_by_curvature(name, kind, request):
         for own, x, low, high in zip(F, case.x, *corners(case), strict=True)
     ]
     np.testing.assert_allclose(support_savings(case, known, residuals), np.maximum(gaps, 0) + uncertain, rtol=1e-6)
-    found, total = exploitability(case, (residuals,))
+    found, total = exploitability(case, Finding(residuals, ""))
     expected = np.minimum(each, np.maximum(gaps, 0) + uncertain)
     np.testing.assert_allclose(found.value, expected + case.inexactness, rtol=1e-6, atol=1e-9)
     together = (np.linalg.norm(whole @ residuals.centre) + spread_of(residuals, whole)) ** 2 / 2
@@ -137,8 +138,8 @@ def corners(case):
 
 def test_several_sets_give_the_least_of_each(two):
     sets = tuple(sets_of(3, 8))
-    found, total = exploitability(two, sets)
-    alone = [exploitability(two, (one,)) for one in sets]
+    found, total = exploitability(two, Finding(sets[0], "", alternatives=sets[1:]))
+    alone = [exploitability(two, Finding(one, "")) for one in sets]
     np.testing.assert_allclose(found.value, np.min([one[0].value for one in alone], axis=0), rtol=1e-9)
     assert total.value <= min(one[1].value for one in alone) + 1e-12
 
@@ -155,7 +156,7 @@ def test_the_distance_by_the_s_lemma(two, kind):
     for nu in (1 + np.exp(np.linspace(-8, 8, 81))) / mu:
         T = root(nu * H - np.eye(3))
         tried.append(nu / 2 * (np.linalg.norm(T @ residuals.centre) + spread_of(residuals, T)))
-    found = distance(two, (residuals,)).value
+    found = distance(two, Finding(residuals, "")).value
     assert found == pytest.approx(min(*tried, epsilon / mu), rel=1e-5)
 
 
@@ -169,7 +170,7 @@ def test_the_distance_with_something_on_top():
     for gap in (0.0, 0.07):
         case.__dict__["graph"] = case.graph._replace(eta=gap)
         largest = max(np.roots([2.0, -residuals.epsilon, -gap]).real)
-        assert distance(case, (residuals,)).value == pytest.approx(largest)
+        assert distance(case, Finding(residuals, "")).value == pytest.approx(largest)
     assert residuals.epsilon == pytest.approx(math.sqrt(0.14) + 0.05)
 
 
@@ -179,9 +180,9 @@ def test_the_cost_gap_of_a_minimum():
     residuals = Residuals.ball(np.array([0.2, -0.1]), 0.3)
     M = np.linalg.inv(BENDS[0])
     lengths = math.sqrt(residuals.centre @ M @ residuals.centre) + 0.3 * math.sqrt(np.linalg.norm(M, 2))
-    assert cost_gap(case, (residuals,)).value[0] == pytest.approx(lengths**2 / 2, rel=1e-6)
-    assert exploitability(case, (residuals,))[0].value is None
-    assert cost_gap(case_of(alike(), 2), (residuals,)).value is None
+    assert cost_gap(case, Finding(residuals, "")).value[0] == pytest.approx(lengths**2 / 2, rel=1e-6)
+    assert exploitability(case, Finding(residuals, ""))[0].value is None
+    assert cost_gap(case_of(alike(), 2), Finding(residuals, "")).value is None
 
 
 def test_the_multipliers_of_a_shared_budget():
@@ -208,5 +209,5 @@ def test_the_multipliers_of_a_shared_budget():
     assert slack_of(case) == pytest.approx(float(solution.multipliers[0]) * max(-h, 0.0))
     slack = multiplier_slack(case, residuals) + case.inexactness
     plain = max(np.roots([1.0, -residuals.epsilon, -slack]).real)
-    assert distance(case, (residuals,)).value <= plain * (1 + 1e-9)
-    assert distance(case, (residuals,)).value >= math.sqrt(slack)
+    assert distance(case, Finding(residuals, "")).value <= plain * (1 + 1e-9)
+    assert distance(case, Finding(residuals, "")).value >= math.sqrt(slack)

@@ -72,7 +72,10 @@ class CertifiedPiece(Kind):
         (region,), _ = evidence.regions(bound)
         C, _ = case.noise_map(evidence.collapsed)
         known = Unknown("the features have no bounded support") if region is None else Unknown("C is too large")
-        if region is not None and C is not None and shares["piece"] > 0:
+        doubtful = [one for one in (case.facts.derivative, case.facts.constraints) if isinstance(one, Unknown)]
+        if doubtful:
+            known = doubtful[0]  # a zero of B need not be what is meant by x*
+        elif region is not None and C is not None and shares["piece"] > 0:
             known = certified(case, evidence.rows[0], region, C, shares["piece"])
         return replace(found, sharp=Sharpened(known, delta, shares))
 

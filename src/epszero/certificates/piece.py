@@ -68,8 +68,10 @@ def may_have_pieces(case: Case) -> bool:
         return False
     if facts.jacobian is not None and not facts.jacobian.monotone:
         return False
-    if facts.jacobian is None and facts.aggregate is not None and facts.aggregate.mu_kappa[0] < 0:
-        return False
+    if facts.jacobian is None and facts.aggregate is not None:
+        strategies = jax.tree.leaves(case.x)
+        if facts.aggregate.mu_kappa[0] < 0 or len(strategies) > 1 or np.ndim(strategies[0]) != 2:
+            return False
     collapsed = case.collapsed(case.samples)
     return collapsed is not None and len(collapsed.features) == 1 and case.additive(collapsed)
 
@@ -151,7 +153,7 @@ def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | 
         slacks = np.concatenate([slacks, shared.slacks[~shared.leant]])
         values = np.concatenate([values, shared.pulls[shared.leant]])
     moved = maps.returned(missed) - maps.solved(e[:, None])[:, 0]  # x(m̂) − x̂
-    drift = -(maps.times(moved[:, None])[:, 0] + e)  # of z, there
+    drift = -(maps.times(moved[:, None])[:, 0] + e)  # of z − Qu, there: what the normals carry
     margins = np.concatenate([slacks - maps.rows @ moved, values + maps.duals @ drift])
     prices = np.zeros(0) if shared is None else shared.pulls + maps.prices @ drift
     return AffinePiece(maps.T, moved, margins, maps.sensitivities, blocks, prices, maps.prices @ maps.slopes, key)
@@ -202,7 +204,7 @@ class _Maps(ABC):
 
     @abstractmethod
     def times(self, R: FloatArray) -> FloatArray:
-        """HR."""
+        """(H + Q)R."""
 
     @abstractmethod
     def returned(self, missed: FloatArray) -> FloatArray:
@@ -215,7 +217,7 @@ class _Maps(ABC):
 
     @cached_property
     def slopes(self) -> FloatArray:
-        """Of z in m: HT − C."""
+        """Of what the normals carry of z, in m: (H + Q)T − C."""
         return self.times(self.T) - self.noise
 
     @cached_property
@@ -260,13 +262,13 @@ class _Whole(_Maps):
         return lambda right: lu_solve(factors, right)
 
     def times(self, R: FloatArray) -> FloatArray:
-        return self.H @ R
+        return self.H @ R + self.Q[:, None] * R
 
     def returned(self, missed: FloatArray) -> FloatArray:
         if not missed.any():
             return np.zeros(len(self.H))
         back = self._pinv @ missed
-        return back - self.solved((self.H @ back + self.Q * back)[:, None])[:, 0]
+        return back - self.solved(self.times(back[:, None]))[:, 0]
 
     @cached_property
     def _pinv(self) -> FloatArray:
@@ -312,7 +314,7 @@ class _Separate(_Maps):
 
     def times(self, R: FloatArray) -> FloatArray:
         rows = R.reshape(len(self.M), self.t, -1)
-        return (self.own @ rows + self.average @ np.mean(rows, axis=0)).reshape(R.shape)
+        return (self.own @ rows + self.average @ np.mean(rows, axis=0)).reshape(R.shape) + self.Q[:, None] * R
 
     def returned(self, missed: FloatArray) -> FloatArray:
         back, place = np.zeros(len(self.Q)), 0
@@ -323,7 +325,7 @@ class _Separate(_Maps):
             place += len(normals)
         if not back.any():
             return back
-        return back - self.solved(self.times(back[:, None]) + (self.Q * back)[:, None])[:, 0]
+        return back - self.solved(self.times(back[:, None]))[:, 0]
 
 
 def _matrices(whole: Aggregate) -> tuple[FloatArray, FloatArray]:

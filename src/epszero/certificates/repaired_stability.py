@@ -7,7 +7,7 @@ Lemma 3.7.
 Assumes K fixed iterations of plain forward-backward with a fixed step, and the constants that d leans on.
 Proof: ℓ changes by ‖(Id − γO(·, ξ))x − (Id − γO(·, ξ))x̃‖ + ‖y − ỹ‖ ≤ qd + d with one sample, so E(r − r̂) ≤ β; r − r̂
 changes by at most 2β + γR/s, as ℓ at one output differs by at most γR between two samples; McDiarmid.
-Source: docs/theory.md, section 6, notes 1, 2 and 7. It does not vanish with s: r̂ tends to γE‖O − B‖.
+Source: docs/theory.md, section 7, notes 1, 2 and 7. It does not vanish with s: r̂ tends to γE‖O − B‖.
 """
 
 import math

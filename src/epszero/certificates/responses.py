@@ -43,7 +43,9 @@ def responses_of(case: Case, piece: AffinePiece, C: FloatArray) -> Responses | N
     maps = remembered(case.problem, key, lambda: _maps(case, piece.blocks, hessians, C))
     if maps is None:
         return None
-    e = case.empirical
+    e = case.empirical.copy()
+    for block in piece.blocks:
+        e[block.entries] += block.face.mended
     values = [np.concatenate([piece.blocks[b].face.values for b in own.blocks]) for own in maps.agents]
     margins = [value + own.by_duals @ e[own.entries] for own, value in zip(maps.agents, values, strict=True)]
     fixed = [float(np.sqrt(max(e[own.entries] @ own.S @ e[own.entries], 0.0))) for own in maps.agents]

@@ -7,7 +7,7 @@ with probability ≥ 1 − δ the risk E ℓ is at most ε_residual, and ‖e‖
     strongly monotone:  β = 2γM(1 + τ)/(s(1 − τ)),  τ = √(1 − γ(2μ − γκ²)),  γ < 2μ/κ²               (Lemmas 3.3, 4.4)
     cocoercive:         β = 4γMK/s,  γ < 2θ                                                                (Lemma 3.7)
 Assumes K fixed iterations of forward-backward with a fixed step, M ≥ ‖O‖ on the domain, and μ, κ or θ of every sample.
-Errata (docs/theory.md, section 6): it does not vanish with s, as its limit is E‖O − B‖; Lemma 3.7 counts K forward
+Errata (docs/theory.md, section 7): it does not vanish with s, as its limit is E‖O − B‖; Lemma 3.7 counts K forward
 steps where K + 1 are taken, so the cocoercive form is reported as heuristic. RepairedStability and the other
 kinds mend this.
 """

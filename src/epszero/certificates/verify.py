@@ -28,6 +28,7 @@ from epszero.certificates._inputs import checked_problem
 from epszero.certificates.agreement import AGREE, differences, nudged, nudged_samples
 from epszero.certificates.case import Case, HowFound
 from epszero.certificates.certificate import Certificate
+from epszero.certificates.certified_piece import LINES
 from epszero.certificates.certify import NAMED, certificate_of
 from epszero.certificates.choose import chosen
 from epszero.certificates.encoding import FAULTS, REMEDY, CannotRebuild, encoded, rebuilt
@@ -150,8 +151,8 @@ def _verified(record: dict[str, Any], problem: Problem, data: "_Data", using: Ki
     most = len(data.seen) if isinstance(data.seen, Samples) else 1
     written = encoded(kind.recordable(most))
     if again.reason == NAMED and record["reason"] != NAMED:  # then it must be the kind that is taken by default
-        usual, why = chosen(case)
-        again = replace(again, reason=why if encoded(usual) == written else NAMED)
+        usual = [chosen(case, of) for of in (None, *LINES)]
+        again = replace(again, reason=next((why for one, why in usual if encoded(one) == written), NAMED))
     new = {**claims_of(again, problem), "kind": written}
 
     def moved() -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The paper's charging game on real prices: Table I, the law of the prices, both references, and its trials.
 
 P is the uniform law on the pool of 3649 days, drawn from with replacement: so samples are independent, B is known
-exactly, and the support is the pool's box (docs/theory.md, section 6, note 9). Prices enter the game as an additive
+exactly, and the support is the pool's box (docs/theory.md, section 7, note 9). Prices enter the game as an additive
 term, so the equilibrium under a law is the one for its mean price.
 """
 

@@ -61,7 +61,7 @@ class Scaled(Set):
         if face is None:
             return None
         normals, rows, duals = face.normals / factor, face.rows / factor, face.duals * factor
-        return face._replace(normals=normals, rows=rows, duals=duals)
+        return face._replace(normals=normals, rows=rows, duals=duals, mended=np.asarray(face.mended) / factor)
 
     def _conic(self, n: int) -> ConicForm:
         form = self.set.conic(n)
