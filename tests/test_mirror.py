@@ -21,14 +21,11 @@ CONTRACTS = {
 
 # Files that are tested under another name.
 COVERED_BY = {
-<<<<<<< HEAD
     "_trace/steps.py": "tests/_trace/test_rolled.py",
     "oracles/batches.py": "tests/oracles/test_alike.py",
     "oracles/matrices.py": "tests/oracles/test_alike.py",
     "oracles/packed.py": "tests/solve/test_packing.py",
-=======
     "certificates/responses.py": "tests/certificates/test_sharp.py",
->>>>>>> piece
     "certificates/scales.py": "tests/attacks/test_extreme_scales.py",
     "_lazy.py": "tests/contracts/test_imports.py",
     "problems/given.py": "tests/problems/test_game_input.py",
