@@ -4,8 +4,8 @@
 number, and nothing at all where the folder cannot be written to. Source: JAX, "Persistent compilation cache".
 
 XLA (seen in JAX 0.10) writes to stderr, for each program that it loads, that the processor does not know the "features"
-prefer-no-gather and prefer-no-scatter, which are only preferences of its compiler. It can be told to be silent before it
-is loaded, not after.
+prefer-no-gather and prefer-no-scatter, which are only preferences of its compiler. It can be told to be silent before
+it is loaded, not after.
 """
 
 import contextlib
