@@ -116,6 +116,7 @@ def test_a_derivative_written_by_hand_is_passed_by():
 
     lying.defjvp(lambda primals, tangents: (lying(*primals), 7.0 * tangents[0]))
     kinks = read(lambda x, r: lying(x[0]))
+    assert not isinstance(kinks, Unread)
     with double():
         slopes = jax.jacfwd(lambda x: kinks.parts(x, [jnp.zeros(())], XI).branches[0])(X)
     np.testing.assert_array_equal(slopes, [[1, 0, 0], [-1, 0, 0]])

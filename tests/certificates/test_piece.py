@@ -1,8 +1,5 @@
 """The piece that x̂ lies on: x(m) is what solving at m finds, and margins end where it ends."""
 
-from types import SimpleNamespace
-from typing import cast
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -94,10 +91,11 @@ def test_an_aggregative_game_by_blocks_is_the_same_as_whole():
         case = Case.of(solution)
         faces = pieces._faces(case)
         assert not isinstance(faces, Unknown)
-        whole = pieces._Whole(case, faces, None)
+        J = case.jacobian
+        assert J is not None
+        whole = pieces._Whole(J.jacobian, faces, None, np.zeros((10, 1)))
     weights = np.linspace(0.5, 2.0, 5)[:, None] * np.ones(2) + 0.4 / 5  # an agent is part of the average
-    known = SimpleNamespace(facts=SimpleNamespace(aggregate=Aggregate(weights, np.full((5, 2), 0.4))))
-    made = whole, pieces._Separate(cast("Case", known), faces)
+    made = whole, pieces._Separate(Aggregate(weights, np.full((5, 2), 0.4)), faces, np.zeros((10, 1)))
     R = np.random.default_rng(0).normal(size=(10, 3))
     assert made[0].flat == made[1].flat
     for do in ("solved", "times"):

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 from set_cases import CASES as SETS
 from set_cases import Case as SetCase
 from test_functions import CASES as FUNCTIONS
@@ -47,8 +48,8 @@ class Mapped:
             outline = np.zeros(case.shape)
             self.map = lambda v: case.function.prox(v, STEP)
         with jax.enable_x64(True):
-            self.nest = jax.flatten_util.ravel_pytree(outline)[1]
-            flat = jax.jit(lambda v: jax.flatten_util.ravel_pytree(self.map(self.nest(v)))[0])
+            self.nest = ravel_pytree(outline)[1]
+            flat = jax.jit(lambda v: ravel_pytree(self.map(self.nest(v)))[0])
             self.flat, self.slopes = flat, jax.jit(jax.jacfwd(flat))
 
     def J(self, v: Any) -> Any:

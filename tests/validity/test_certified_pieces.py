@@ -86,15 +86,18 @@ def test_a_piece_that_is_not_checked_is_convicted(monkeypatch):
 
 def test_a_slack_to_the_other_side_is_convicted(monkeypatch):
     """1 + x₁ in place of 1 − x₁, which is 2 less the slack, and changes the other way."""
-    right = piece._conditions
 
-    def wrong(blocks, n):
-        rows, slacks, duals, values = right(blocks, n)
-        return -rows, 2.0 - slacks, duals, values
+    def wrong(case, C):
+        found = piece.piece_of(case, C)
+        assert isinstance(found, piece.AffinePiece)
+        rows = sum(len(block.face.slacks) for block in found.blocks)
+        margins = np.concatenate([2.0 - found.margins[:rows], found.margins[rows:]])
+        sensitivities = np.vstack([-found.sensitivities[:rows], found.sensitivities[rows:]])
+        return replace(found, margins=margins, sensitivities=sensitivities)
 
     where = "a half-space that is hardly leant on"
     assert not _convicted(_judged(where, 0.05), 0.05)
-    monkeypatch.setattr(piece, "_conditions", wrong)
+    monkeypatch.setattr("epszero.certificates.sharp.piece_of", wrong)
     assert _convicted(_judged(where, 0.05), 0.05)
 
 
@@ -104,6 +107,7 @@ def test_T_of_another_face_is_convicted(monkeypatch):
 
     def wrong(case, C):
         found = right(case, C)
+        assert isinstance(found, piece.AffinePiece)
         T = found.T.copy()
         T[np.argmax(np.abs(T).sum(axis=1))] = 0.0
         return replace(found, T=T)
