@@ -173,12 +173,12 @@ class Certificate:
         parts = {name: self.terms[f"distance by {name}"] for name in REMEDIES}
         most = max(parts, key=lambda name: parts[name])
         made = ", ".join(f"{100 * part / self.distance:.0f} % by {name}" for name, part in parts.items())
-        return [_line("", f"{made}; no bound can be below {floor:.3g}; {REMEDIES[most]}")]
+        return [_line("", f"{made}; no bound can be below {floor:.3g}"), _line("", REMEDIES[most])]
 
 
 FLOOR = "distance, floor"
 REMEDIES = {
-    "variance": "more samples help most: twice as many take a third off that part",
+    "variance": "more samples help most: twice as many take 30 % off that part",
     "range": "a narrower support helps most: half as wide takes half off that part, as do twice the samples",
     "the split of delta": 'asking for one line helps most: of="distance"',
 }
