@@ -46,7 +46,7 @@ from epszero.solve.setup import GivenSamples, check_shapes, checked_samples, sta
 
 MEASURES = ("residual", "distance", "exploitability", "cost gap")
 MOST = 10**15
-LEARNING = 1.15  # measured on prices, with pilots of 100 to 1000 days: 1.07 to 1.12
+LEARNING = 1.15  # measured on prices, with pilots of 300 days: 1.06 to 1.12
 TINY = 1e-12  # relative to the range: a variance below it is none
 ROOM = 1e-4  # of the target, left for the empirical residual and for rounding
 FLOOR = "does not vanish: its limit is E‖O(x, ξ) − B(x)‖, however many samples"
@@ -314,8 +314,8 @@ class Prospects:
     def _foretold(self, s: int) -> float:
         """About what a bound that adapts will give, if the pilot's variance is the true one.
 
-        Empirical Bernstein's radius with the best constant weight, at the level that the default keeps for the residual,
-        and a little more, as weights have to be learnt and the pilot's variance is not the true one.
+        Empirical Bernstein's radius with the best constant weight, at the level that the default keeps for the
+        residual, and a little more, as weights have to be learnt and the pilot's variance is not the true one.
         """
         self._check_additive()
         regions, _ = self.evidence.regions(self.evidence.suited())
