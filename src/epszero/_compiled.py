@@ -14,6 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+LOGGED, USUAL = (
+    "TF_CPP_MIN_LOG_LEVEL",
+    "1",
+)  # what XLA writes to stderr, as JAX sets it
 QUICK = 0.1  # seconds: what compiles faster is not worth a file
 MOST = 1 << 30  # bytes in the folder; what was not used for longest goes first
 
@@ -27,6 +31,8 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     programs, and does not do so where it hears of it before it is loaded itself.
     """
     before = _asked_before()
+    if "jax" not in sys.modules and os.environ.get(LOGGED, USUAL) == USUAL:
+        os.environ[LOGGED] = "3"  # see the header
     if folder is None and before:
         return Path(before)
     chosen = usable(folder)
@@ -40,7 +46,6 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     elif chosen is not None:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(chosen)
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(QUICK)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # see the header
     return chosen
 
 
