@@ -40,7 +40,8 @@ def keep_compiled(folder: str | os.PathLike[str] | None = None) -> Path | None:
     elif chosen is not None:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(chosen)
         os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(QUICK)
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # see the header
+        if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1") == "1":  # what JAX sets, and leaves to processes that it starts
+            os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # see the header
     return chosen
 
 
