@@ -57,6 +57,14 @@ def rows(many=200, seed=0):
     return "".join(f"{draw.uniform(0, 0.25)},{draw.uniform(0, 0.25)}\n" for _ in range(many))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_its_own(tmp_path_factory):
+    """Processes keep what they compile, but not in the folder of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The working directory, with model.py and data.csv."""
