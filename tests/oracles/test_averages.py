@@ -71,7 +71,8 @@ def test_the_average_of_a_structured_oracle_does_not_hold_the_samples_declared_o
     with jax.enable_x64(True):
         averages = [as_oracle("B", oracle).average(data, np.zeros(N)) for oracle in WAYS[way]]
         summed = as_oracle("B", lambda x, xi: jnp.exp(x * xi)).average(data, np.zeros(N))
-    assert [sum(leaf.size for leaf in jax.tree.leaves(one)) for one in averages] == [N, N]
+    sizes = [sum(np.size(leaf) for leaf in jax.tree.leaves(one)) for one in averages]
+    assert all(N <= size <= 2 * N for size in sizes), sizes  # one mean, and the numbers of the function
     assert sum(leaf.size for leaf in jax.tree.leaves(summed)) == 1000 * N
 
 

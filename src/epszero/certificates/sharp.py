@@ -34,6 +34,7 @@ from epszero.facts import Region, Unknown
 PILOT = 10  # a tenth of the samples
 FEWEST = 20  # samples, below which no pilot is taken
 WASTE = 1.3  # how much larger, in trace, a map may be that serves distance and savings at once
+EPS = 8 * float(np.finfo(np.float64).eps)
 TINY = 1e-12  # of the largest eigenvalue
 ROUNDING = 1e-9  # relative: sensitivities this small are none, and margins must exceed as much
 CHUNK = 2000  # intervals that are worked out at once
@@ -69,7 +70,8 @@ class Sharp:
         R, delta = self._event(levels, self._root_of_T, levels.distance)
         centre, radius = self._ball(R, delta)
         T = self._root_of_T
-        return self._reach(T, R, centre, radius) + length(self.piece.start)
+        rounding = EPS * length(self.x)  # on a vertex that the noise cannot move it is all there is
+        return self._reach(T, R, centre, radius) + length(self.piece.start) + rounding
 
     def parts(self, levels: Levels, delta: float) -> dict[str, float]:
         """What the width of `distance` is made of: variance, range, the split of δ; and the floor."""
