@@ -158,6 +158,9 @@ def _consequences(case: Case, found: Finding) -> dict[str, Consequence]:
         name: "" if one.value is None else out_of_range(case, found.epsilon, one.value, name == "distance")
         for name, one in made.items()
     }
+    sharp = found.sharp
+    if sharp is not None and not isinstance(sharp.known, Unknown) and sharp.known.piece.is_vertex:
+        lost["distance"] = ""  # the truth is that vertex, and rounding is all there is
     if case.elsewhere:
         nearby = f"z is in A only at a point {case.moved:.2g} away from x"
         lost |= {name: lost[name] or nearby for name in made if name != "distance" and made[name].value is not None}

@@ -48,6 +48,11 @@ class AffinePiece:
     price_slopes: FloatArray  # (g, d): how they move with m
     key: bytes  # which piece
 
+    @property
+    def is_vertex(self) -> bool:
+        """Whether it is one point, which no noise moves."""
+        return not any(block.basis.shape[1] for block in self.blocks)
+
 
 def piece_of(case: Case, C: FloatArray) -> AffinePiece | Unknown:
     """The piece of x̂, or why it has none."""
