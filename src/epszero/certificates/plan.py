@@ -312,11 +312,8 @@ class Prospects:
         )
 
     def _foretold(self, s: int) -> float:
-        """About what a bound that adapts will give, if the pilot's variance is the true one.
-
-        Empirical Bernstein's radius with the best constant weight, at the level that the default keeps for the
-        residual, and a little more, as weights have to be learnt and the pilot's variance is not the true one.
-        """
+        """About what a bound that adapts will give: empirical Bernstein's radius with the best constant weight, at the
+        level that the default keeps for the residual, and a little more, as weights have to be learnt."""
         self._check_additive()
         regions, _ = self.evidence.regions(self.evidence.suited())
         share = SHARES["residual"] if may_have_pieces(self.case) else 1.0
