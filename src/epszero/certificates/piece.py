@@ -12,6 +12,7 @@ Proof and events: docs/theory.md, section 6. Cost: one factorisation on the face
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ import jax
 import numpy as np
 
 from epszero._lazy import sp
-from epszero._memory import remembered
+from epszero._memory import key_of, remembered
 from epszero._points import flat_of
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
@@ -46,7 +47,7 @@ class AffinePiece:
     blocks: "list[Block]"
     prices: FloatArray  # (g,): multipliers of shared constraints at x(m̂); none where none is shared
     price_slopes: FloatArray  # (g, d): how they move with m
-    key: bytes  # which piece
+    key: Hashable  # which piece, of which noise
 
     @property
     def is_vertex(self) -> bool:
@@ -143,10 +144,8 @@ def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | 
     shared = None if case.problem.coupling is None else _shared_face(case, n)
     if shared is not None and (shared.pulls[~shared.leant] > 0).any():
         return Unknown("a shared constraint has a multiplier, but is not met with equality")
-    key = b"|".join(block.face.active for block in blocks) + (b"" if shared is None else shared.leant.tobytes())
-    maps = remembered(
-        case.problem, ("piece", case.facts.shapes, C.shape, key), lambda: _maps(case, blocks, shared, C[:n])
-    )
+    key = *(block.face.active for block in blocks), b"" if shared is None else shared.leant.tobytes(), key_of(C)
+    maps = remembered(case.problem, ("piece", case.facts.shapes, key), lambda: _maps(case, blocks, shared, C[:n]))
     if maps.flat:
         return Unknown("B is not strongly monotone on the face of x")
     missed, slacks, values = (

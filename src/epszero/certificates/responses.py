@@ -39,7 +39,7 @@ def responses_of(case: Case, piece: AffinePiece, C: FloatArray) -> Responses | N
     hessians = case.facts.own_hessians
     if case.problem.coupling is not None or not isinstance(hessians, OwnHessians):
         return None
-    key = "responses", case.facts.shapes, C.shape, piece.key
+    key = "responses", case.facts.shapes, piece.key
     maps = remembered(case.problem, key, lambda: _maps(case, piece.blocks, hessians, C))
     if maps is None:
         return None
