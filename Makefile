@@ -44,7 +44,7 @@ types-of-tests:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --project tests/pyrightconfig.json
 
 validity: $(VENV)/.ready
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.validity.full
+	OPENBLAS_NUM_THREADS=1 $(COMPILED) $(BIN)/python -m tests.validity.full
 	OPENBLAS_NUM_THREADS=1 EPSZERO_ATTACKS=50 $(COMPILED) $(BIN)/python -m pytest -n 2 --dist loadfile tests/attacks
 	@$(MAKE) --no-print-directory mutants
 

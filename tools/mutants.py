@@ -1,75 +1,43 @@
 """Do the tests notice a wrong sign? `python tools/mutants.py [--room facts] [--many 60] [--seed 1] [--write]`
 
-A mutant is the library with one thing changed in one place: an operator, a number, a comparison, a condition (the
-operators of cosmic-ray). Tests that fail have killed it. Of each room, as many places as `--many` says are drawn at
-random, then one change for each. Places that no bound depends on are left out by the rules in `idle` and by the names
-in mutants.toml, with the reason; so are changes that are no Python, and a bit operator in place of an arithmetic one,
-which fails at the first call and would only flatter the share. mutants.toml says which tests should notice what.
+A mutant is the library with one thing changed in one place (changes.py). Tests that fail have killed it. Of each room,
+as many places as `--many` says are drawn at random, then one change for each. mutants.toml says which tests should
+notice what; of these run the ones that execute the changed statement, those of the file first, quick ones first, up to
+the first that fails. Which test executes what is followed once, without a mutant.
 
 The working tree is never touched: each worker has a copy of it. What runs longer than five times the tests without a
 mutant is killed. Survivors are printed as file:line, with the change. `--write` puts the table into docs/validity.md.
+What was found is kept beside the compiled programs: a mutant is not tried again as long as the library and the file of
+the test that killed it, or all that let it pass, stay as they are.
 """
 
 import argparse
 import compileall
-import difflib
+import hashlib
+import json
 import os
 import py_compile
-import random
-import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 import warnings
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from itertools import pairwise
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.plugins import get_operator, operator_names
+from changes import ROOT, SETTINGS, SOURCE, Mutant, drawn
 from rich.console import Console
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCE = Path("src") / "epszero"
 PAGE = ROOT / "docs" / "validity.md"
 BEGIN, END = "<!-- mutants: begin, written by make mutants -->", "<!-- mutants: end -->"
-SETTINGS = tomllib.loads((ROOT / "tools" / "mutants.toml").read_text(encoding="utf-8"))
 WORKERS = 2
-BITS = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")
-TYPES = "isinstance"  # its second argument is types
-MESSAGES = ("refuse", "cannot", "Unknown")  # their arguments are sentences
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One change: which operator of cosmic-ray, and which of the places that it applies to."""
-
-    file: str  # inside src/epszero
-    operator: str
-    occurrence: int
-    place: tuple[int, int]  # line and column
-
-    @property
-    def code(self) -> tuple[str, str | None]:
-        """The file before and after."""
-        before = (ROOT / SOURCE / self.file).read_text(encoding="utf-8")
-        return before, mutate_code(before, get_operator(self.operator)(), self.occurrence)
-
-    def __str__(self) -> str:
-        before, after = self.code
-        lines = difflib.unified_diff(before.splitlines(), (after or "").splitlines(), n=0, lineterm="")
-        changed = "\n".join(f"    {line}" for line in list(lines)[3:])
-        return f"{SOURCE / self.file}:{self.place[0]} {self.operator.split('/')[1]}\n{changed}"
+LONGEST = 3600  # seconds for a file of tests without a mutant
 
 
 @dataclass(frozen=True)
@@ -91,121 +59,18 @@ class Outcome:
         return next((one["why"] for one in judged if " ".join(one["change"].split()) in new), "")
 
 
-# -- which mutants there are -------------------------------------------------------------------------------------------
-
-
-def mutants_of(file: str) -> dict[tuple[int, int], list[Mutant]]:
-    """By place, all changes that matter."""
-    nodes = list(ast_nodes(get_ast((ROOT / SOURCE / file).read_text(encoding="utf-8"))))
-    left_out = [name for pattern, names in SETTINGS["idle"].items() if fnmatch(file, pattern) for name in names]
-    found: dict[tuple[int, int], list[Mutant]] = {}
-    for name in operator_names():
-        if get_operator(name).arguments() or _only_fails(name):
-            continue
-        operator = get_operator(name)()
-        places = ((node, start) for node in nodes for start, _ in operator.mutation_positions(node))
-        for occurrence, (node, place) in enumerate(places):
-            if not idle(node, name, left_out):
-                found.setdefault(place, []).append(Mutant(file, name, occurrence, place))
-    return found
-
-
-def _only_fails(operator: str) -> bool:
-    """An arithmetic operator turned into one for bits, which no float has."""
-    parts = operator.split("_")
-    return "BinaryOperator" in operator and parts[-1] in BITS and parts[-2] not in BITS
-
-
-def idle(node: Any, operator: str, left_out: list[str]) -> bool:
-    """Whether no bound can depend on this place: types, decorators, sentences, names in mutants.toml."""
-    if "RemoveDecorator" in operator or _same_thing(node, operator):
-        return True
-    chain = [node, *_ancestors(node)]
-    return any(_is_idle(above, below, operator, left_out) for below, above in pairwise([node, *chain]))
-
-
-def _is_idle(above: Any, below: Any, operator: str, left_out: list[str]) -> bool:
-    """Whether nothing inside `above` matters, `below` being the part of it in question."""
-    kind = above.type
-    if kind in ("decorator", "fstring", "fstring_expr", "assert_stmt", "raise_stmt") or _annotates(above, below):
-        return True
-    if kind == "trailer":
-        called = _called(above)
-        return called in MESSAGES or (called == TYPES and "BitOr" in operator)
-    if kind == "if_stmt":
-        return "TYPE_CHECKING" in above.children[1].get_code()
-    if kind in ("comparison", "term", "arith_expr"):  # with a budget
-        return any(getattr(leaf, "value", "") in left_out for leaf in ast_nodes(above))
-    names = [above.name.value] if kind == "funcdef" else _assigned(above) if kind == "expr_stmt" else []
-    return any(name in left_out for name in names)
-
-
-def _ancestors(node: Any) -> Iterator[Any]:
-    while node.parent is not None:
-        node = node.parent
-        yield node
-
-
-def _annotates(above: Any, below: Any) -> bool:
-    """Whether `below` stands where a type does."""
-    if above.type == "annassign":
-        return above.children[1] is below
-    if above.type == "tfpdef":
-        return above.children[-1] is below
-    return above.type == "funcdef" and above.annotation is below
-
-
-def _assigned(statement: Any) -> list[str]:
-    return [name.value for name in statement.get_defined_names()]
-
-
-def _called(trailer: Any) -> str:
-    before = trailer.get_previous_leaf()
-    return before.value if trailer.children[0].value == "(" and before is not None else ""
-
-
-def _same_thing(node: Any, operator: str) -> bool:
-    """`is` and `==` say the same of members of an enum and of words."""
-    if not operator.endswith(("_Is_Eq", "_Eq_Is", "_IsNot_NotEq", "_NotEq_IsNot")):
-        return False
-    return re.fullmatch(r"([\w.]+\.[A-Z_]+|[\"'].*[\"'])", node.children[-1].get_code().strip()) is not None
-
-
-def drawn(room: str, many: int, seed: int) -> tuple[list[Mutant], int]:
-    """As many mutants as asked for, each in a place of its own; and how many places there are."""
-    generator = random.Random(f"{room} {seed}")
-    files = sorted(path.relative_to(ROOT / SOURCE).as_posix() for path in (ROOT / SOURCE / room).rglob("*.py"))
-    places = [mutants for file in files for _, mutants in sorted(mutants_of(file).items())]
-    generator.shuffle(places)
-    chosen: list[Mutant] = []
-    for mutants in places:
-        if len(chosen) == many:
-            break
-        generator.shuffle(mutants)
-        chosen += [mutant for mutant in mutants if _is_python(mutant)][:1]
-    return chosen, len(places)
-
-
-def _is_python(mutant: Mutant) -> bool:
-    before, after = mutant.code
-    try:
-        return after is not None and before != after and compile(after, mutant.file, "exec") is not None
-    except SyntaxError:
-        return False
-
-
 # -- which tests notice ------------------------------------------------------------------------------------------------
 
 
 def stages(file: str) -> list[tuple[str, ...]]:
-    """The tests to try, one run of pytest after the other: those of the file, then those of its room."""
+    """The files of tests to try, one run of pytest after the other: those of the file, then those of its room."""
     near = next(tests for pattern, tests in SETTINGS["tests"].items() if fnmatch(file, pattern))
     rest = next(tests for pattern, tests in SETTINGS["more"].items() if fnmatch(file, pattern))
     return [tests for tests in (tuple(near), tuple(test for test in rest if test not in near)) if tests]
 
 
 class Copy:
-    """A copy of the tree, in which one mutant at a time lives."""
+    """A copy of the tree, in which one mutant at a time lives, and a server of tests in it (noticing.py)."""
 
     def __init__(self, folder: Path, compiled: Path) -> None:
         self.folder = folder
@@ -220,85 +85,141 @@ class Copy:
         compileall.compile_dir(folder, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
         own = {"PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
         cache = {"JAX_COMPILATION_CACHE_DIR": str(compiled), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-        self.environment = {**os.environ, **own, **cache, "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
-
-    def is_imported(self) -> bool:
-        """Whether Python finds the library here, not one that is installed."""
+        environment = {**os.environ, **own, **cache, "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
         command = [sys.executable, "-c", "import epszero; print(epszero.__file__)"]
-        found = subprocess.run(command, cwd=self.folder, env=self.environment, check=True, capture_output=True)
-        return Path(found.stdout.decode().strip()).is_relative_to(self.folder)
+        found = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+        if not Path(found.stdout.decode().strip()).is_relative_to(folder):
+            sys.exit(f"Python finds another epszero than that in {folder}")
+        self.server = subprocess.Popen(
+            [sys.executable, "tools/noticing.py"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
 
-    def fails(self, tests: tuple[str, ...], seconds: float) -> str:
-        """The first test that fails, "" if none does."""
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--tb=no",
-            "-W",
-            "ignore::SyntaxWarning",
-            *tests,
-        ]
-        with tempfile.TemporaryFile() as said:
-            run = subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdout=said, stderr=said, start_new_session=True
-            )
-            try:
-                code = run.wait(seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(run.pid, signal.SIGKILL)
-                run.wait()
-                return "time"
-            said.seek(0)
-            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", said.read().decode(errors="replace"), re.MULTILINE)
-        return "" if code == 0 else failed.group(1) if failed else "import"
+    def ask(self, files: list[str], names: list[str] | None, seconds: float, lines: bool = False) -> dict[str, Any]:
+        """What the server answers."""
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        rooms = [f"/{SOURCE.as_posix()}/{room}/" for room in SETTINGS["rooms"]]
+        asked = {"files": files, "names": names, "lines": lines, "rooms": rooms, "seconds": seconds}
+        self.server.stdin.write(json.dumps(asked) + "\n")
+        self.server.stdin.flush()
+        return json.loads(self.server.stdout.readline())
 
-    def outcome(self, mutant: Mutant, seconds: dict[str, float]) -> Outcome:
-        """Whether any test notices."""
-        start = time.monotonic()
-        before, after = mutant.code
-        place = self.folder / SOURCE / mutant.file
-        try:
-            place.write_text(after or before, encoding="utf-8")
-            tries = (self.fails(tests, 60 + 5 * sum(seconds[test] for test in tests)) for tests in stages(mutant.file))
-            killed = next((name for name in tries if name), "")
-        finally:
-            place.write_text(before, encoding="utf-8")
-        return Outcome(mutant, killed, time.monotonic() - start)
+    def close(self) -> None:
+        """No more questions."""
+        self.server.communicate()
+
+
+class Kept:
+    """What was found before, by what it depends on."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+        self.lock = Lock()
+        self.library = digest(*sorted((ROOT / SOURCE).rglob("*.py")))
+
+    def get(self, *key: str) -> Any:
+        return self.found.get(" ".join(key))
+
+    def put(self, value: Any, *key: str) -> None:
+        with self.lock:
+            self.found[" ".join(key)] = value
+            self.place.write_text(json.dumps(self.found), encoding="utf-8")
+
+
+def digest(*files: Path) -> str:
+    """Of what they hold."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def tests_digest(tests: str) -> str:
+    """Of files of tests, with spaces between them, and what each shares with those beside it."""
+    found: list[str] = []
+    for path in (ROOT / test for test in tests.split()):
+        beside = [one for one in sorted(path.parent.glob("*.py")) if not one.name.startswith("test_")]
+        found.append(digest(path, ROOT / "tests" / "conftest.py", *beside))
+    return " ".join(found)
 
 
 class Copies:
     """One for each worker."""
 
     def __init__(self, folder: Path, compiled: Path) -> None:
+        compiled.mkdir(parents=True, exist_ok=True)
+        self.all = [Copy(folder / str(number), compiled) for number in range(WORKERS)]
         self.free: SimpleQueue[Copy] = SimpleQueue()
-        for number in range(WORKERS):
-            self.free.put(Copy(folder / str(number), compiled))
-
-    def baseline(self, test: str) -> float:
-        """How long tests take without a mutant; they must pass."""
-        copy = self.free.get()
-        try:
-            if not copy.is_imported():
-                sys.exit(f"Python finds another epszero than that in {copy.folder}")
-            start = time.monotonic()
-            failed = copy.fails((test,), 3600)
-            if failed:
-                sys.exit(f"without a mutant, {failed} fails")
-            return time.monotonic() - start
-        finally:
+        for copy in self.all:
             self.free.put(copy)
+        self.kept = Kept(compiled / "mutants.json")
+        self.tests: dict[str, dict[str, dict[str, Any]]] = {}  # by file and name: seconds, and lines that are executed
 
-    def outcome(self, mutant: Mutant, seconds: dict[str, float]) -> Outcome:
+    def close(self) -> None:
+        for copy in self.all:
+            copy.close()
+
+    def follow(self, test: str) -> None:
+        """Which lines the tests of a file execute without a mutant, and how long they take; they must pass."""
+        key = ("followed", test, tests_digest(test), self.kept.library)
+        known = self.kept.get(*key)
+        if known is None:
+            copy = self.free.get()
+            try:
+                answer = copy.ask([test], None, LONGEST, lines=True)
+            finally:
+                self.free.put(copy)
+            if answer["failed"]:
+                sys.exit(f"without a mutant, {answer['failed']} fails in {test}")
+            known = answer["tests"]
+            self.kept.put(known, *key)
+        self.tests[test] = known
+
+    def reaching(self, mutant: Mutant, files: tuple[str, ...]) -> list[str]:
+        """Tests that execute what is changed: quick files first, and in each quick tests first."""
+        file, lines = (SOURCE / mutant.file).as_posix(), mutant.lines
+        chosen: list[tuple[float, list[str]]] = []
+        for test in files:
+            known = self.tests[test]
+            reached = {name: set(one["lines"].get(file, ())) for name, one in known.items()}
+            names = [name for name, seen in reached.items() if (seen if lines is None else seen & set(lines))]
+            names.sort(key=lambda name: known[name]["seconds"])
+            chosen.append((sum(known[name]["seconds"] for name in names), names))
+        return [name for _, names in sorted(chosen) for name in names]
+
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Whether any test notices."""
+        key = (mutant.file, mutant.operator, str(mutant.occurrence), self.kept.library)
+        known = self.kept.get(*key)
+        asked = " ".join(test for tests in stages(mutant.file) for test in tests)
+        still = known is not None and (known["killed_by"] or known["file"] == asked)
+        if still and known["tests"] == tests_digest(known["file"]):
+            return Outcome(mutant, known["killed_by"], 0.0)
         copy = self.free.get()
+        start = time.monotonic()
+        before, after = mutant.code
+        place = copy.folder / SOURCE / mutant.file
         try:
-            return copy.outcome(mutant, seconds)
+            place.write_text(after or before, encoding="utf-8")
+            killed = next((name for files in stages(mutant.file) if (name := self._fails(copy, mutant, files))), "")
         finally:
+            place.write_text(before, encoding="utf-8")
             self.free.put(copy)
+        file = killed.split("::")[0] if "::" in killed else asked
+        self.kept.put({"killed_by": killed, "file": file, "tests": tests_digest(file)}, *key)
+        return Outcome(mutant, killed, time.monotonic() - start)
+
+    def _fails(self, copy: Copy, mutant: Mutant, files: tuple[str, ...]) -> str:
+        names = self.reaching(mutant, files)
+        if not names:
+            return ""
+        asked = list(dict.fromkeys(name.split("::")[0] for name in names))
+        seconds = sum(self.tests[name.split("::")[0]][name]["seconds"] for name in names)
+        return copy.ask(asked, names, 60 + 5 * seconds)["failed"]
 
 
 # -- what is said of it ------------------------------------------------------------------------------------------------
@@ -357,15 +278,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(WORKERS) as pool:
         copies = Copies(Path(folder), compiled)
         wanted = sorted({test for one in chosen for tests in stages(one.file) for test in tests})
-        seconds = dict(zip(wanted, pool.map(copies.baseline, wanted), strict=True))
-        console.print(f"{len(wanted)} files of tests pass without a mutant: {sum(seconds.values()):.0f} s")
-        futures = [pool.submit(copies.outcome, one, seconds) for one in chosen]
+        list(pool.map(copies.follow, wanted))
+        seconds = sum(one["seconds"] for tests in copies.tests.values() for one in tests.values())
+        console.print(f"{len(wanted)} files of tests pass without a mutant: {seconds:.0f} s")
+        futures = [pool.submit(copies.outcome, one) for one in chosen]
         for done, future in enumerate(as_completed(futures), 1):
             one = future.result()
             outcomes.append(one)
             said = f"killed by {one.killed_by}" if one.killed_by else "SURVIVED"
             where = f"{one.mutant.file}:{one.mutant.place[0]} {one.mutant.operator.split('/')[1]}"
             console.print(f"{done}/{len(chosen)} {one.seconds:.0f} s, {where}: {said}", soft_wrap=True)
+        copies.close()
     console.print("\nSurvivors:\n")
     for one in sorted((one for one in outcomes if not one.killed_by), key=lambda one: str(one.mutant)):
         console.print(str(one.mutant), f"    equivalent: {one.equivalent}" if one.equivalent else "", soft_wrap=True)

@@ -64,6 +64,7 @@ FUNCTIONS = {
         ANY,
     ),
     "stack": (lambda x: jnp.stack([x, jnp.roll(x, 1)]).sum(axis=0) - jnp.diff(x, append=0.0), ANY),
+    "stack along another axis": (lambda x: jnp.stack([x, 2 * x + 10, x - 5], axis=1), ANY),
     "splits": (lambda x: jnp.split(x, 3)[1] * jnp.split(x, 3)[2], ANY),
     "scan": (lambda x: jax.lax.scan(lambda c, v: (jnp.sin(c) + v, c * v), 0.5, x), ANY),
     "fori": (lambda x: jax.lax.fori_loop(0, 4, lambda i, c: c * x[i % 3] + i, x), ANY),

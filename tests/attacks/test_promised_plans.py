@@ -98,7 +98,7 @@ def test_a_plan_names_who_keeps_its_promise():
         solution = ez.solve(problem("inclusion"), data)
         assert ez.certify(solution, 0.05, plan.using).epsilon <= 0.2
         assert ez.certify(solution, 0.05).epsilon > 0.2  # expected, not promised
-    (default,) = [row for row in plan.rows if row.kind.startswith("default")]
+    (default,) = [row for row in plan.rows if row.usual]
     assert not default.sure
     assert default.using is None
     assert "expected, not promised" in str(plan)

@@ -8,12 +8,13 @@ import jax
 import numpy as np
 import pytest
 from budget import budget
-from hypothesis import assume, given
+from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 import epszero as ez
 from epszero.problems.backward import Backward
 from epszero.problems.graph import graph_near
+from epszero.sets._base import NotConvergedError
 
 N, FAR = 4, 0.99
 LOW, HIGH, H = -0.5, 0.6, np.array([1.0, 2.0, 0.0, -1.0])
@@ -151,7 +152,10 @@ def test_the_distance_is_never_below_the_truth(name, seed, exponent, log_step):
     truth, normal = boundary(rng)
     K, step = operator(rng), 10**log_step
     v = truth + step * normal + 10**exponent * rng.normal(size=N)
-    x = np.asarray(resolved(part, v))
+    try:
+        x = np.asarray(resolved(part, v))
+    except NotConvergedError:  # which says so, and claims nothing
+        reject()
     with jax.enable_x64(True):
         found = graph_near(Backward("A", part), x, (v - x) / step)
     mu = float(np.linalg.eigvalsh((K + K.T) / 2)[0])

@@ -35,7 +35,20 @@ def pages(game, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     audit, plan = ez.audit(game, walk, budget=0.5), ez.plan(game, target=1.0, samples=prices)
     full = report(good, audit, plan, title=f"Charging {EVIL}", seed=EVIL, command=f"epszero {EVIL}")
-    return {"full": full.save(folder / "full.html"), "refused": report(refused).save(folder / "refused.html")}
+    return {
+        "full": full.save(folder / "full.html"),
+        "refused": report(refused).save(folder / "refused.html"),
+        "banded": report(_banded()).save(folder / "banded.html"),
+    }
+
+
+def _banded():
+    """With error bars of strategies, sums and multipliers, and with the parts of the distance."""
+    game = ez.models.cournot(firms=3, markets=2, slope=[1.0, 2.0], shared_cap=[1e3, 5.0])
+    rows = np.random.default_rng(0).uniform((18, 28), (22, 32), (500, 2))
+    found = ez.certify(ez.solve(game, ez.Samples(rows, support=ez.sets.Box((17.0, 27.0), (23.0, 33.0)))))
+    assert found.without_intervals == ""
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +81,7 @@ def visit(browser, pages):
         page.close()
 
 
-@pytest.mark.parametrize("name", ["full", "refused"])
+@pytest.mark.parametrize("name", ["full", "refused", "banded"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_loads_in_silence_and_asks_for_nothing(visit, pages, name, scheme):
     page = visit(name, color_scheme=scheme)
@@ -85,6 +98,19 @@ def test_injected_text_does_nothing(visit):
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.querySelectorAll('[onerror], img[src=x]').length") == 0
     assert EVIL in page.locator("h1").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_error_bars_are_seen_within_their_chart(visit, scheme):
+    page = visit("banded", color_scheme=scheme)
+    chart = page.locator("#answer0-chart")
+    inside, around = (chart.locator(which).bounding_box() for which in ("path.bars", ".grid >> nth=0"))
+    assert inside["height"] > 0
+    assert around["x"] <= inside["x"] <= inside["x"] + inside["width"] <= around["x"] + around["width"]
+    ink = page.evaluate("getComputedStyle(document.querySelector('#answer0-chart .bars')).stroke.match(/\\d+/g)")
+    assert all(int(part) < 100 for part in ink[:3]) == (scheme == "light")
+    for caption in ("Sum over 3 agents", "Multipliers", "Parts of the bound", "would be about"):
+        assert page.locator("table", has=page.locator("caption", has_text=caption)).is_visible()
 
 
 def test_sliders_move_the_number_by_keyboard(visit):
@@ -136,7 +162,7 @@ def test_the_record_can_be_saved(visit, game):
     assert ez.Certificate.from_json(text).verdict == "conditional"
 
 
-@pytest.mark.parametrize("name", ["full", "refused"])
+@pytest.mark.parametrize("name", ["full", "refused", "banded"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_sticks_out(visit, name, width):
     page = visit(name, viewport={"width": width, "height": 800})
@@ -152,7 +178,7 @@ def test_it_prints(visit):
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", ["full", "refused"])
+@pytest.mark.parametrize("name", ["full", "refused", "banded"])
 def test_headings_labels_and_captions(visit, name):
     page = visit(name)
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))")
@@ -179,9 +205,10 @@ CONTRAST = """() => {
 }"""
 
 
+@pytest.mark.parametrize("name", ["full", "banded"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read(visit, scheme):
-    assert visit("full", color_scheme=scheme).evaluate(CONTRAST) >= 4.5
+def test_text_can_be_read(visit, name, scheme):
+    assert visit(name, color_scheme=scheme).evaluate(CONTRAST) >= 4.5
 
 
 def test_without_javascript_all_is_there(visit):

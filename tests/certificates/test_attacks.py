@@ -38,7 +38,7 @@ def test_structure_is_not_proved_by_a_derivative_that_vanishes(oracle):
 def test_no_promise_where_the_noise_depends_on_x():
     plan = ez.plan(ez.VariationalInequality(lambda x, xi: x * (1 + xi) - 1, BOX), target=0.01, samples=DATA)
     asked = [row for row in plan.rows if "deviation" in row.kind or "hold-out" in row.kind]
-    assert len(asked) >= 4
+    assert len(asked) >= 3
     assert all(row.answer is None and "not additive" in row.note for row in asked)
 
 

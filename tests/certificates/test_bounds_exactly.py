@@ -23,10 +23,11 @@ from epszero.certificates.mean import (
 )
 from epszero.certificates.mean._base import in_units, log_of
 from epszero.certificates.mean.betting import upper_mean
-from epszero.certificates.mean.empirical_bernstein import best_lambda
+from epszero.certificates.mean.empirical_bernstein import best_lambda, lagging_centres, predictable_centres
 from epszero.certificates.mean.median_of_means import _plan, geometric_median  # pyright: ignore[reportPrivateUsage]
 from epszero.certificates.scales import in_range
 from epszero.certificates.vector_stability import width
+from epszero.facts.region import Prior
 
 LOWER, UPPER = np.array([-1.0, 2.0]), np.array([3.0, 2.5])
 BOX = Region.box(LOWER, UPPER)
@@ -195,6 +196,16 @@ def test_empirical_bernstein(place, anytime):
     found = EmpiricalBernstein(anytime=anytime).around(X, region, delta)
     np.testing.assert_allclose(found.centre, sums / weights, rtol=1e-6)
     within(float(found.radius), min(spread / weights, DIAMETER))
+
+
+@pytest.mark.parametrize("guess", [None, Prior(np.array([0.3, -1.0]), 1.0, np.ones(2), 0.1)])
+def test_centres_lag_behind_but_never_look_ahead(guess):
+    X = np.random.default_rng(8).normal(size=(1, 300, 2))
+    centres, repeats = lagging_centres(X, guess, 64)
+    starts = np.cumsum(repeats) - repeats
+    assert repeats.sum() == 300
+    assert repeats[:64].max() == 1
+    np.testing.assert_allclose(centres, predictable_centres(X, guess)[:, starts], atol=1e-12)
 
 
 @pytest.mark.parametrize("target", [1e-12, 1e-6, 1e-3, 0.1, 1.0, 5.0, 50.0])

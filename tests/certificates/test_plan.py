@@ -32,7 +32,7 @@ def test_the_answer_is_the_least_and_size_is_the_inverse(game, of):
     plan = ez.plan(game, 0.05, 0.05, of=of, samples=rows(10, 1))
     seen = 0
     for found in plan.rows:
-        if found.answer is None or found.answer > 1e12:
+        if found.answer is None or found.answer > 1e12 or found.kind.startswith("default"):  # a forecast, close enough
             continue
         s, seen = int(found.answer), seen + 1
         enough = row(ez.plan(game, delta=0.05, of=of, samples=rows(10, 1), size=s), found.kind).answer
@@ -90,8 +90,9 @@ def test_further_bounds_and_a_pilot(line):
     assert row(plan, f"hold-out of half, {SubGaussian(0.5).title}").answer is not None
     guess = [found for found in plan.rows if not found.sure]
     assert all("expected, not promised" in found.note for found in guess)
-    assert [found.using for found in guess if found.kind.startswith("default")] == [None]
-    assert plan.best not in guess
+    assert [found.using for found in guess if found.kind.startswith("default")] == [None, None]
+    assert plan.best in guess
+    assert plan.promised[0] not in guess
     never = [found for found in plan.rows if "uniform stability" in found.kind]
     assert len(never) == 2
     assert all(found.answer is None and "does not vanish" in found.note for found in never)
@@ -104,7 +105,7 @@ def test_what_is_printed(line):
     assert "promised with using=MeanDeviation(Hoeffding())" in text
     assert "expected, not promised" in text
     assert "—" in text
-    assert "that 500 samples promise" in str(ez.plan(line, size=500, samples=UNIT))
+    assert "that 500 samples give" in str(ez.plan(line, size=500, samples=UNIT))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_problems_that_cannot_be_planned_for(exact, line):
         ez.plan("game", 0.1, samples=UNIT)
     with pytest.raises(ez.InputError, match="does not depend on samples"):
         ez.plan(exact.problem, 0.1, samples=UNIT)
-    bare = ez.plan(line, 0.1, samples=ez.Samples(rows(5, 1).values))  # no support, no constants
+    bare = ez.plan(line, 0.1, samples=ez.Samples(rows(20, 1).values))  # no support, no constants
     with pytest.raises(ez.InputError, match="no kind can promise"):
         _ = bare.samples
     assert all("size of the noise" in found.note for found in bare.rows if "stability, " not in found.kind)

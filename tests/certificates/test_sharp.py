@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.certificates.sharp import Levels, _above, _Aimed, _factor
+from epszero._double import double
+from epszero.certificates.case import Case
+from epszero.certificates.piece import piece_of
+from epszero.certificates.sharp import Levels, _above, _aim, _Aimed, _factor, certified
 from epszero.facts import Region, Unknown
 
 BOX = ez.sets.Box(-1.0, 1.0, dim=2)
@@ -55,3 +58,40 @@ def test_U_keeps_what_is_far_and_not_what_is_near_or_in_a_direction_it_does_not_
     mean = rows.mean(axis=0)
     kept = U.keeps(np.array([2.0, 1e-3, 2.0]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), mean)
     np.testing.assert_array_equal(kept, [True, False, False])
+
+
+def test_samples_that_were_kept_aside_do_not_make_x_better_than_it_is():
+    """x comes from one sample in fifty; what the others say of the law is no claim about x."""
+    problem = ez.Minimization(lambda x, xi: 0.5 * x @ H @ x - xi @ x, ez.sets.Box(-3.0, 3.0, dim=2))
+    rng, misses = np.random.default_rng(5), 0
+    for _ in range(20):
+        samples = ez.Samples(rng.uniform(-1, 1, (2000, 2)), support=BOX)
+        solution = ez.solve(problem, samples, holdout=0.98)
+        certificate = ez.certify(solution)
+        assert not isinstance(certificate.sharp.known, Unknown)
+        misses += np.linalg.norm(solution.x) > certificate.distance
+    assert misses <= 2
+
+
+def _with_pilot(rest):
+    """What is aimed at by a pilot that lies on another piece than all samples, and what is certified with it."""
+    pilot = np.random.default_rng(6).uniform([0.3, -0.1], [0.5, 0.1], (40, 2))
+    rows, C = np.vstack([pilot, rest]), -np.eye(2)
+    problem = ez.Inclusion(ez.sets.Box(-0.2, 0.2, dim=2), lambda x, xi: x - xi)
+    solution = ez.solve(problem, ez.Samples(rows, support=BOX))
+    assert abs(solution.x[0]) < 0.2
+    with double():
+        case = Case.of(solution)
+        aim = _aim(case, piece_of(case, C), pilot, rows.mean(axis=0), C)
+        return pilot.mean(axis=0), aim, certified(case, rows, Region.of(BOX, 2), C, 0.01)
+
+
+def test_a_pilot_on_another_piece_aims_by_its_own():
+    """There x₁ is held by the bound 0.2, with a multiplier near 0.4 − 0.2; what follows has no say in it."""
+    rng = np.random.default_rng(7)
+    mean, first, known = _with_pilot(rng.uniform(-0.2, 0.2, (360, 2)))
+    _, second, _ = _with_pilot(rng.uniform(-0.3, 0.2, (360, 2)))
+    np.testing.assert_allclose(first.margins, second.margins, atol=1e-12)
+    np.testing.assert_allclose(first.sensitivities, second.sensitivities, atol=1e-12)
+    assert np.abs(first.margins - (mean[0] - 0.2)).min() < 1e-12
+    assert not isinstance(known, Unknown)  # the pilot aims, and the other samples decide

@@ -26,6 +26,6 @@ def test_it_prints_and_writes_everything(run, reported, monkeypatch):
     ((_, options),) = reported
     assert options["command"] == "epszero demo --out new/demo"
     certificate = reported[0][0][0]
-    picture = certificate.solution.problem.plot(certificate.solution)
+    picture = certificate.solution.problem.plot(certificate.solution, certificate=certificate)
     for form in FORMS:
         assert drawn(picture, form) == Path(f"new/demo/charging.{form}").read_bytes(), form

@@ -119,12 +119,15 @@ def test_plan_by_target_and_by_size(run):
     assert result.exit_code == 0
     needed = ez.plan(_game(), target=0.1, samples=ez.Samples.from_csv("data.csv", support=ez.sets.Box(0.0, 0.5)))
     assert record["best"]["answer"] == needed.samples
-    assert record["best"]["promised"]
-    assert record["best"]["using"] == "MeanDeviation(Hoeffding())"
-    assert [row["promised"] for row in record["rows"] if row["kind"].startswith("default")] == [False]
+    assert not record["best"]["promised"]
+    assert record["best"]["call"] == "ez.certify(solution)"
+    assert record["promised"]["promised"]
+    assert record["promised"]["using"] == "MeanDeviation(Hoeffding())"
+    assert record["promised"]["answer"] > record["best"]["answer"]
+    assert record["advice"].startswith(f"Collect {needed.samples:,} samples")
     before = run("plan", "model.py:game", "--support", "0,0.5", "--dim", 2, "--size", 3000, "--of", "distance")
     assert before.exit_code == 0
-    assert "distance that 3000 samples promise" in before.stdout
+    assert "distance that 3000 samples give" in before.stdout
     assert "--using hoeffding" in before.stdout
     assert run("certify", *KNOWN, "--using", "hoeffding").exit_code == 0
     hopeless = run("plan", *GAME, "--target", "0.1")

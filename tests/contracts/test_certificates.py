@@ -13,6 +13,7 @@ import epszero as ez
 from epszero import certificates
 from epszero.certificates import (
     Anytime,
+    AtTheTruth,
     Bernstein,
     Betting,
     CertifiedPiece,
@@ -49,7 +50,7 @@ def rows(s, seed):
 @functools.cache
 def solved(where):
     """A run for every kind of structure."""
-    step, seen = ez.ForwardBackward(step=0.3), rows(30, 1)
+    step, seen = ez.ForwardBackward(step=0.3), rows(50, 1)
     if where == "affine":
         return ez.solve(ez.Inclusion(BOX, lambda x, xi: H @ x - xi), seen, step, iterations=10)
     if where == "known":
@@ -58,7 +59,7 @@ def solved(where):
         return ez.solve(ez.Inclusion(BOX, lambda x, xi: H @ x - xi), ez.Samples(seen.values), step, iterations=10)
     declared = ez.declare(mu=1.0, kappa=2.0, R=1.5)
     problem = ez.VariationalInequality(lambda x, xi: x + jnp.tanh(x - xi), BOX, declared=declared)
-    return ez.solve(problem, rows(50, 2), step, iterations=10, holdout=0.4)
+    return ez.solve(problem, rows(80, 2), step, iterations=10, holdout=0.4)
 
 
 # Every public kind, and where it applies. A new one must be entered here.
@@ -71,6 +72,7 @@ KINDS = {
     "mean deviation": (MeanDeviation(), {"affine"}),
     "certified piece": (CertifiedPiece(), {"affine"}),
     "mean deviation, box": (MeanDeviation(Betting()), {"affine"}),
+    "the noise at the truth": (AtTheTruth(), {"affine", "general"}),
     "hold-out": (HoldOut(), {"general"}),
     "anytime": (Anytime(), {"affine", "general"}),
     "dependent, β": (Dependent(beta=[0.0]), {"affine"}),
@@ -115,7 +117,7 @@ def test_the_record_is_strict_and_holds_up(name, where):
     solution = solved(where)
     text = ez.certify(solution, 0.05, KINDS[name][0]).to_json()
     json.loads(text, parse_constant=pytest.fail)
-    data = rows(50, 2) if solution.holdout is not None else solution.samples
+    data = rows(80, 2) if solution.holdout is not None else solution.samples
     found = ez.verify(text, solution.problem, data)
     assert found, str(found)
 

@@ -47,10 +47,9 @@ MODELS = {
     "firms": (lambda: ez.models.cournot(4, 3), THREE, ("affine", "additive", "constant", 3)),
     "firms that know demand": (
         lambda: ez.models.cournot(4, 3, intercept=10.0), None, ("affine", "none", "constant", 0)),
-    # A power that is 1 is still called nonlinear: less than could be said, and not wrong.
-    "a network": (lambda: ez.models.routing(EDGES, TRIP), None, ("nonlinear", "none", "depends on x", 0)),
+    "a network": (lambda: ez.models.routing(EDGES, TRIP), None, ("affine", "none", "constant", 0)),
     "a network with delays": (
-        lambda: ez.models.routing(EDGES, TRIP, uncertain=True), DELAYS, ("nonlinear", "additive", "depends on x", 5)),
+        lambda: ez.models.routing(EDGES, TRIP, uncertain=True), DELAYS, ("affine", "additive", "constant", 5)),
     "public roads": (lambda: ez.models.routing(ROADS, TRIP), None, ("nonlinear", "none", "depends on x", 0)),
     "public roads with delays and owners": (
         lambda: ez.models.routing(ROADS, TRIP, atomic=True, uncertain=True), DELAYS,

@@ -290,7 +290,14 @@ def test_the_search_sees_what_the_library_calls(name):
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
-def test_the_check_finds_bounds_at_the_middle_only(monkeypatch):
+@pytest.fixture
+def no_rules(monkeypatch):
+    """Enclosures alone."""
+    facts = import_module("epszero.facts.facts")
+    monkeypatch.setattr(facts, "ruled", lambda _: facts.NO_RULES)
+
+
+def test_the_check_finds_bounds_at_the_middle_only(monkeypatch, no_rules):
     verified = import_module("epszero.facts.enclosed")
     branching = import_module("epszero.facts.branching")
 
@@ -306,7 +313,7 @@ def test_the_check_finds_bounds_at_the_middle_only(monkeypatch):
 
 
 @pytest.mark.long
-def test_more_work_never_makes_a_bound_looser_and_the_same_work_finds_the_same():
+def test_more_work_never_makes_a_bound_looser_and_the_same_work_finds_the_same(no_rules):
     case = CASES["oligopoly"]()
     slopes = [case.known(effort).slope.value for effort in (0.01, 0.1, 0.3)]
     norms = [case.known(effort).kappa.value for effort in (0.01, 0.1, 0.3)]

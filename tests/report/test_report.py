@@ -4,12 +4,14 @@ import json
 import re
 import sys
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import epszero as ez
-from epszero.report import report
+from epszero.report import answer, report
 
 EVIL = "<script>alert(1)</script>"
 
@@ -218,3 +220,91 @@ def test_a_guess_is_called_one_everywhere_and_draws_say_whose_truth_it_is():
     assert "With 95" not in html
     assert "hold together, with probability at least" not in html
     assert "drawn at random from 50 rows" in html
+
+
+def cells(html, caption):
+    """The rows of the table of that caption, as texts."""
+    table = html.split(f"<caption>{caption}</caption>")[1].split("</table>")[0]
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def sellers():
+    """Two markets, of which one has a cap that binds."""
+    game = ez.models.cournot(firms=3, markets=2, slope=[1.0, 2.0], shared_cap=[1e3, 5.0])
+    rows = np.random.default_rng(0).uniform((18, 28), (22, 32), (1000, 2))
+    return ez.certify(ez.solve(game, ez.Samples(rows, support=ez.sets.Box((17.0, 27.0), (23.0, 33.0)))))
+
+
+def test_sums_and_multipliers_have_error_bars_rounded_outward(sellers):
+    html = report(sellers).html
+    for caption, band in (
+        ("Sum over 3 agents", sellers.aggregate),
+        ("Multipliers: the prices of shared constraints", sellers.multipliers),
+    ):
+        rows = [[float(cell) for cell in row[1:]] for row in cells(html, caption)]
+        value, low, high = np.array(rows).T
+        np.testing.assert_allclose([value, low, high], [band.value, band.lower, band.upper], rtol=1e-3, atol=1e-9)
+        assert (low <= band.lower).all()
+        assert (high >= band.upper).all()
+    assert "the truth lies within all of them at once" in html
+
+
+def test_the_chart_draws_error_bars_of_the_mean(sellers):
+    chart = answer.parts(sellers.solution, sellers)[0]
+    drawn = next(path.d for path in chart.chart.paths if path.kind == "bars")
+    assert drawn.count("V") == 2
+    assert chart.heads == ["mean", "10 %", "90 %", "mean at least", "at most"]
+    low, high = (float(chart.rows[0][1][k]) for k in (3, 4))
+    np.testing.assert_allclose([low, high], [sellers.aggregate.lower[0] / 3, sellers.aggregate.upper[0] / 3], rtol=2e-3)
+    bare = answer.parts(sellers.solution)[0]
+    assert all(path.kind != "bars" for path in bare.chart.paths)
+
+
+def test_the_page_says_what_the_distance_is_made_of_and_what_would_help(sellers):
+    html = report(sellers).html
+    made = cells(html, "Parts of the bound on the distance")
+    shares = [int(re.search(r"(\d+)\u00a0% of the bound", row[1]).group(1)) for row in made[:3]]
+    assert 99 <= sum(shares) <= 101
+    assert "the floor" in made[3][0]
+    helped = cells(html, "The distance would be about")
+    assert {"twice the samples", "δ = 0.1 in place of 0.05"} <= {row[0] for row in helped}
+    told = [float(re.search(r"≈\u00a0([\d.]+)", row[1]).group(1)) for row in helped]
+    assert told == sorted(told)
+    assert told[-1] < sellers.distance
+    assert not any("distance by" in row[0] for row in cells(html, "What holds, at 95\u00a0% confidence"))
+
+
+def test_where_there_are_no_error_bars_the_page_says_why(sellers):
+    plain = ez.certify(sellers.solution, using=ez.certificates.MeanDeviation())
+    html = report(plain).html
+    assert "No error bars: they need the certified piece" in html
+    assert "Sum over 3 agents" not in html
+    assert "What the distance is made of" not in html
+    assert "No error bars" not in report(sellers.solution).html
+
+
+@pytest.mark.parametrize("kind", ["game", "inclusion", "one each"])
+def test_entries_have_error_bars_in_every_kind_of_problem(kind):
+    box = ez.sets.Box(-9.0, 9.0, dim=2)
+    data = ez.Samples(np.random.default_rng(0).uniform(-1, 1, (300, 2)), support=ez.sets.Box(-1.0, 1.0))
+    if kind == "game":
+        costs = [lambda x, xi, i=i: x[i] @ x[i] + 0.1 * x[0] @ x[1] - xi @ x[i] for i in range(2)]
+        problem = ez.Game(costs, [box, box])
+    elif kind == "inclusion":
+        problem = ez.Inclusion(box, lambda x, xi: x - xi)
+    else:
+        cost = lambda own, mean, xi, p: p * own @ own - xi[:1] @ own  # noqa: E731
+        problem = ez.AggregativeGame(cost, np.array([1.0, 2.0]), ez.sets.Box(-9.0, 9.0, dim=1))
+    certificate = ez.certify(ez.solve(problem, data))
+    part = next(one for one in answer.parts(certificate.solution, certificate) if "at most" in one.heads)
+    lower = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(certificate.intervals.lower)])
+    told = [float(row[1][1].replace("−", "-")) for row in part.rows]
+    np.testing.assert_allclose(told, lower, rtol=2e-3)
+
+
+def test_a_picture_of_ones_own_need_not_know_of_certificates(prices):
+    box = ez.sets.Box(-9.0, 9.0, dim=4)
+    plain = ez.Game([lambda x, xi: x[0] @ x[0] - xi @ x[0]], [box], picture=lambda solution: Figure())
+    assert "own picture" in report(ez.certify(ez.solve(plain, prices))).html

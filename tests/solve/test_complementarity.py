@@ -6,7 +6,8 @@ from scipy.optimize import linprog
 
 import epszero as ez
 from epszero._double import double
-from epszero.solve.complementarity import MOST_LINEAR, solved_as_program
+from epszero.solve.complementarity import MOST_LINEAR, Programme, domain_form
+from epszero.solve.linear_parts import Parts
 
 RNG = np.random.default_rng(5)
 n = 5
@@ -19,7 +20,8 @@ def answer(sets, H, q, x):
     """What the program says, for sets nested like x."""
     problem = ez.VariationalInequality(lambda x: x, over=sets)
     with double():
-        return solved_as_program(problem.placed, H, q, x)
+        form = domain_form(problem.placed, x)
+        return None if form is None else Programme(form, H).solution(q)
 
 
 SETS = {
@@ -75,6 +77,31 @@ def test_matrix_games_have_the_value_that_linprog_finds(sizes):
     assert np.min(A @ other) == pytest.approx(value, abs=1e-9)
 
 
+def test_multipliers_of_one_part_answer_the_other():
+    """Two players on boxes: bounds that are not 0, costs that are, and equations that became inequalities."""
+    m, k = 4, 6
+    rng = np.random.default_rng(3)
+    A, q = rng.normal(size=(m, k)), rng.normal(size=m + k)
+    H = np.block([[np.zeros((m, m)), A], [-A.T, np.zeros((k, k))]])
+    boxes = [ez.sets.Box(-rng.uniform(0.5, 1, m), rng.uniform(0.2, 1, m)), ez.sets.Box(rng.uniform(-2, -1, k), 0.7)]
+    both = answer(boxes, H, q, [np.zeros(m), np.zeros(k)])
+    moved = both - (H @ both + q)
+    back = np.concatenate([boxes[0].project(moved[:m]), boxes[1].project(moved[m:])])
+    np.testing.assert_allclose(back, both, atol=1e-9)
+
+
+def test_rows_with_one_entry_are_bounds_and_lone_multipliers_are_slacks():
+    """As small as the linear program that a textbook writes down for a matrix game."""
+    m, k = 3, 5
+    A = np.random.default_rng(0).normal(size=(m, k))
+    H = np.block([[np.zeros((m, m)), A], [-A.T, np.zeros((k, k))]])
+    problem = ez.VariationalInequality(lambda x: x, over=[ez.sets.Simplex(dim=m), ez.sets.Simplex(dim=k)])
+    with double():
+        form = domain_form(problem.placed, [np.zeros(m), np.zeros(k)])
+    sizes = [(one.inequalities.matrix.shape, one.equations.matrix.shape) for one in Parts(form, H, form.b == 1).parts]
+    assert sorted(sizes) == [((m, k + 1), (1, k + 1)), ((k, m + 1), (1, m + 1))]
+
+
 def test_batches_of_sets_are_taken_row_by_row():
     boxes = ez.sets.Box([[0.0, 0.0], [-1.0, -1.0], [2.0, 2.0]], [[1.0, 2.0], [0.0, 0.5], [3.0, 3.0]])
     targets = np.array([[0.5, 3.0], [0.2, 0.2], [0.0, 2.5]])
@@ -91,13 +118,14 @@ def test_one_set_for_all_rows():
 
 def test_where_there_is_no_conic_form_there_is_no_answer():
     assert answer_of_function() is None
-    assert answer(ez.sets.Box(0, 1, dim=2), np.zeros((MOST_LINEAR + 1,) * 2), np.zeros(MOST_LINEAR + 1), None) is None
+    many = MOST_LINEAR + 1
+    assert answer(ez.sets.Box(0, 1, dim=many), np.zeros((many, many)), np.zeros(many), np.zeros(many)) is None
 
 
 def answer_of_function():
     problem = ez.Inclusion(ez.functions.L1(), lambda x: x)
     with double():
-        return solved_as_program(problem.placed, np.eye(2), np.ones(2), np.zeros(2))
+        return domain_form(problem.placed, np.zeros(2))
 
 
 def test_an_unsolvable_inclusion_has_none():

@@ -12,7 +12,7 @@ from epszero._points import flat_of
 from epszero.methods.steps import times
 from epszero.solve.newton import looked
 from epszero.solve.setup import averaged
-from epszero.solve.systems import ByAgents, Dense, Krylov, system_for
+from epszero.solve.systems import KEPT, LEAST, RESTART, ByAgents, Dense, Krylov, system_for
 
 
 def written_out(A, B, x, Gamma):
@@ -144,6 +144,19 @@ def test_agents_whose_blocks_are_singular_have_a_step_too():
 )
 def test_the_way_suits_the_size(x, rows, way):
     assert isinstance(system_for(x, rows, affine=True), way)
+
+
+def test_krylov_keeps_no_more_than_its_share_of_memory():
+    """A million agents with 24 hours each: not even eight vectors, so the method goes on alone."""
+    one = np.zeros(())
+    sizes = (50_000, 200_000, 1_000_000)
+    some, more, many = (system_for(np.broadcast_to(one, (N, 24)), rows=True, affine=True) for N in sizes)
+    assert isinstance(some, Krylov)
+    assert some.vectors == RESTART
+    assert isinstance(more, Krylov)
+    assert LEAST <= more.vectors < RESTART
+    assert more.vectors * 200_000 * 24 <= KEPT
+    assert many is None
 
 
 def test_no_derivative_no_step():

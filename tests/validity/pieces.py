@@ -17,6 +17,7 @@ import epszero as ez
 from epszero.certificates.certified_piece import CertifiedPiece
 from epszero.facts import Unknown
 
+from .certificates import Solved
 from .laws import Law, atoms, uniform
 from .worlds import charging, flat
 
@@ -36,11 +37,11 @@ class Planted:
     prices: np.ndarray | None = None  # multipliers of shared constraints
     start: Any = None  # x0: sets of any dimension do not say how many entries x has
 
-    def solved(self, rng: np.random.Generator, trials: int) -> list[ez.Solution]:
+    def solved(self, rng: np.random.Generator, trials: int) -> Solved:
         """On data sets of their own."""
         rows = self.law.draw(rng, (trials, self.s))
         given = [ez.Samples(one, support=self.law.support) for one in rows]
-        return ez.solve_many(self.problem, given, x0=self.start)
+        return Solved(ez.solve_many(self.problem, given, x0=self.start))
 
 
 @dataclass
@@ -50,20 +51,34 @@ class Tally:
     misses: int = 0
     claims: Counter[str] = field(default_factory=Counter[str])
     certified: int = 0
+    partly: int = 0
     trials: int = 0
+    distances: list[float] = field(default_factory=list[float])  # that were claimed
+
+    def __iadd__(self, other: "Tally") -> "Tally":
+        self.misses += other.misses
+        self.claims += other.claims
+        self.certified += other.certified
+        self.partly += other.partly
+        self.trials += other.trials
+        self.distances += other.distances
+        return self
 
     def __str__(self) -> str:
-        return f"{self.misses} of {self.trials}, {dict(self.claims)}, certified {self.certified}"
+        said = f"certified {self.certified}, partly {self.partly}"
+        return f"{self.misses} of {self.trials}, {dict(self.claims)}, {said}"
 
 
-def judged(world: Planted, solutions: list[ez.Solution], delta: float, of: str | None = None) -> Tally:
+def judged(world: Planted, solved: Solved, delta: float, of: str | None = None) -> Tally:
     """Every line of every certificate against the truth."""
-    tally = Tally(trials=len(solutions))
-    for solution, certificate in zip(solutions, ez.certify_many(solutions, delta, of=of), strict=True):
+    tally = Tally(trials=len(solved.solutions))
+    for solution, certificate in zip(solved.solutions, solved.certified(delta, None, of), strict=True):
         false = wrong(world, solution, certificate)
         tally.claims.update(false)
         tally.misses += bool(false)
         tally.certified += certificate.sharp is not None and not isinstance(certificate.sharp.known, Unknown)
+        tally.partly += certificate.sharp is not None and certificate.sharp.partial is not None
+        tally.distances += [] if certificate.distance is None else [certificate.distance]
     return tally
 
 
@@ -83,7 +98,7 @@ def wrong(world: Planted, solution: ez.Solution, certificate: ez.Certificate) ->
             found.add("total")
     if world.gap is not None and certificate.cost_gap is not None and world.gap(x) > certificate.cost_gap + size:
         found.add("cost gap")
-    if certificate.sharp is None or isinstance(certificate.sharp.known, Unknown):
+    if certificate.sharp is None or isinstance(certificate.sharp.intervals, Unknown):
         return found
     if not certificate.sharp.levels.intervals > 0:
         return found
@@ -191,6 +206,30 @@ def _charging(s: int) -> Planted:
     return Planted(here.problem, law, answer, s, savings)
 
 
+def _bent(n: int, seed: int) -> np.ndarray:
+    """Symmetric, with eigenvalues between 0.2 and about 3."""
+    root = np.random.default_rng(seed).normal(size=(n, n))
+    return 0.2 * np.eye(n) + root @ root.T / n
+
+
+def _cars(s: int) -> Planted:
+    """Six agents with budgets; the last one hardly leans on a bound, the others firmly."""
+    rng = np.random.default_rng(4)
+    rows = [(v, 0.0, 1.0, 1.0 - v) for v in rng.uniform(0.3, 0.7, 6)]
+    pulls = [(0.0, -2.0, 2.0, 0.0)] * 5 + [(0.0, -2.0, 0.004, 0.0)]
+    x, z = np.array(rows), np.array(pulls) - 1.0  # the budget's price is 1
+    bend = np.linspace(0.8, 1.4, 6)
+    C = 0.3 * np.eye(4)
+    h = -z - bend[:, None] * x - 0.4 * x.mean(axis=0)
+    law = _cube(4)
+
+    def cost(own, mean, xi, p):
+        return 0.5 * p["bend"] * own @ own + own @ (p["h"] + 0.4 * (mean - own / 6) + C @ xi) + 0.2 / 6 * own @ own
+
+    game = ez.AggregativeGame(cost, {"bend": bend, "h": h}, ez.sets.BoxBudget(0.0, 1.0, at_least=2.0, dim=4))
+    return Planted(game, law, x.ravel(), s)
+
+
 PENTAGON = np.array([[1.0, 0.3], [0.2, 1.0], [-1.0, 0.1], [0.1, -1.0], [0.8, 0.9]])
 NEAR = np.array([[1.0, 0.9], [0.9, 1.0]])  # where x₁ is held, x₂ moves; where it is not, x₂ does not
 LINE, LINES = np.array([[1.0], [0.9]]), np.eye(3)[:, :2] + 0.3
@@ -244,11 +283,24 @@ WORLDS: dict[str, Callable[[], Planted]] = {
         0.3 * np.eye(2), [0.3, 0.7], PENTAGON[0], _cube(2), 200),
     "on a kink of the norm": lambda: minimum(
         ez.functions.L1(1.0), NEAR, LINE, [0.0, 0.5], [1.0, 1.0], _cube(1), 200),
+    "a law on two points": lambda: inclusion(
+        ez.sets.Box(-1.0, 1.0, dim=3), _skew(3, 4), np.eye(3)[:, :2], [1.0, 0.2, -0.1], [0.8, 0.0, 0.0],
+        _coin(2, 0.5), 200),
     "a rare corner": lambda: inclusion(
         ez.sets.Box(-1.0, 1.0, dim=2), NEAR, 5 * LINE, [0.98, 0.0], [0.0, 0.0], _coin(1, 0.005), 200),
     "T of rank 1": lambda: inclusion(
         ez.sets.Box(-1.0, 1.0, dim=4), _skew(4, 3), np.outer([1.0, 0.0, 2.0, 1.0], [1.0, -1.0, 0.5]),
         [0.1, 1.0, -0.3, 0.0], [0.0, 9.0, 0.0, 0.0], _cube(3), 400),
+    "one multiplier of eight is nearly 0": lambda: inclusion(
+        ez.sets.Box(-1.0, 1.0, dim=8), _bent(8, 0), np.eye(8), [1.0, 1.0, -1.0, 1.0, -1.0, 0.2, 0.1, -0.3],
+        [2.0, 2.0, -2.0, 2.0, -0.003, 0.0, 0.0, 0.0], _cube(8), 400),
+    "one slack of eight is nearly 0": lambda: inclusion(
+        ez.sets.Box(-1.0, 1.0, dim=8), _bent(8, 1), np.eye(8), [1.0, 1.0, -1.0, 1.0, -1.0, 0.2, 0.99, -0.3],
+        [2.0, 2.0, -2.0, 2.0, -2.0, 0.0, 0.0, 0.0], _cube(8), 400),
+    "a lasso of eight near a kink": lambda: minimum(
+        ez.functions.L1(1.0), _bent(8, 2), 0.5 * np.eye(8), [0.8, -0.9, 0.0, 0.0, 0.0, 0.0, 0.01, 0.0],
+        [1.0, -1.0, 0.1, -0.1, 0.2, 0.0, 1.0, 0.98], _cube(8), 400),
+    "one car of six near a kink": lambda: _cars(400),
     "two samples": lambda: inclusion(
         ez.sets.Box(-1.0, 1.0, dim=2), NEAR, LINE, [1.0, 0.0], [0.3, 0.0], _cube(1), 2),
     "twenty samples": lambda: inclusion(

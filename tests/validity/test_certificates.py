@@ -27,7 +27,7 @@ from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.noise import Noise
 from epszero.facts import Constant, Observed, Provenance
 
-from .certificates import DELTAS, ENTRANTS, SIZE, TIGHT, Entrant, plain, single, trials_of
+from .certificates import DELTAS, ENTRANTS, SIZE, TIGHT, Entrant, Solved, apart, plain, trials_of
 from .coverage import too_many
 from .worlds import World, flat, world
 
@@ -48,6 +48,19 @@ def test_misses_of_whole_certificates_are_no_more_frequent_than_delta(where):
             told = f"{name}, δ = {delta}: {outcome.misses} of {trials}, {dict(outcome.claims)}"
             assert not too_many(outcome.misses, trials, delta), told
             assert outcome.refused == 0, told
+
+
+def test_what_entrants_share_changes_no_certificate():
+    """Cases serve one kind after another; each certificate is that of a case of its own."""
+    here, rng = world("charging, uniform"), np.random.default_rng(4)
+    solutions = here.solved([here.draw(rng, SIZE) for _ in range(3)])
+    fresh = [here.draw(rng, SIZE) for _ in solutions]
+    shared = Solved(solutions, fresh)
+    entrants = [one for one in ENTRANTS[here.name] if one.data is ENTRANTS[here.name][0].data]
+    for entrant in entrants:
+        own = entrant.certify(Solved(solutions, fresh), 0.05)
+        for one, other in zip(entrant.certify(shared, 0.05), own, strict=True):
+            assert (one.epsilon, one.distance) == (other.epsilon, other.distance), entrant.name
 
 
 @pytest.mark.long
@@ -160,8 +173,7 @@ def learnt(bound=None) -> Entrant:
 
 @pytest.mark.long
 def test_hold_out_on_seen_data_is_convicted():
-    by_fresh = single(lambda solution, fresh, delta: [ez.certify(solution, delta, HoldOut(samples=fresh))])
-    sound = Entrant("fresh", by_fresh, learnt().data)
+    sound = Entrant("fresh", apart(lambda fresh: HoldOut(samples=fresh)), learnt().data)
     assert too_many(*missed(world("memory"), learnt(), 0.05, 40))
     assert not too_many(*missed(world("memory"), sound, 0.05, 40))
 
@@ -186,12 +198,11 @@ class Unsplit(Kind):
 
 @pytest.mark.parametrize(("several", "broken"), [(Unsplit, True), (Tightest, False)])
 def test_the_best_of_many_without_a_split_of_delta_is_convicted(several, broken):
-    def certify(solution, fresh, delta):
+    def kind(fresh):
         rng = np.random.default_rng(np.abs(fresh.values[0]).view(np.uint64))
-        kinds = [HoldOut(Normal(), samples=_draw(rng, 20)) for _ in range(20)]
-        return [ez.certify(solution, delta, several(kinds))]
+        return several([HoldOut(Normal(), samples=_draw(rng, 20)) for _ in range(20)])
 
-    assert too_many(*missed(line(far=True), Entrant("20 hold-outs", single(certify)), 0.3, 40)) == broken
+    assert too_many(*missed(line(far=True), Entrant("20 hold-outs", apart(kind)), 0.3, 40)) == broken
 
 
 @dataclass(frozen=True, eq=False)

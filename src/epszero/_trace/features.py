@@ -2,7 +2,8 @@
 
 What is computed of ξ alone, before x comes in, are the features: (ξ², eˣ) in x·ξ² + e^ξ, say. They are drawn as close
 to ξ as h stays affine in them, so that prices which are only multiplied and spread over agents are their own features.
-That h is affine in them is proved by degrees (_degrees.py); what cannot be proved is left alone.
+Where ξ comes in again after x, as in a(aᵀx − b), products are taken apart (separated.py). That h is affine in the
+features is proved by degrees (degrees.py) in either case; what cannot be proved is left alone.
 """
 
 import functools
@@ -13,8 +14,10 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from epszero._points import entries
 from epszero._trace.degrees import Degree, degrees, equation_degrees
 from epszero._trace.programs import CALLS, applied, is_literal, opened, rerun
+from epszero._trace.separated import Separated, separated
 from epszero._types import PyTree
 
 
@@ -31,11 +34,26 @@ def recovered(function: Callable[[PyTree, PyTree], PyTree], x: PyTree, xi: PyTre
     degree = degrees(function, x, xi)
     if degree.v <= 1:
         return Recovered(None, function, degree)
-    divided = _divided(_flat(function), x, xi)
-    if divided is None:
+    divided = _proved(_divided(_flat(function), x, xi), x, xi)
+    if divided is not None and _many(divided, xi) <= entries(xi):
+        return divided
+    apart = _proved(separated(function, x, xi), x, xi)
+    if divided is None or apart is None:
+        return divided or apart
+    return min(divided, apart, key=lambda one: _many(one, xi))
+
+
+def _proved(found: "_Divided | Separated | None", x: PyTree, xi: PyTree) -> Recovered | None:
+    """What is affine in its features."""
+    if found is None:
         return None
-    degree = degrees(divided.joint, x, jax.eval_shape(divided.features, xi))
-    return Recovered(divided.features, divided.joint, degree) if degree.v <= 1 else None
+    degree = degrees(found.joint, x, jax.eval_shape(found.features, xi))
+    return Recovered(found.features, found.joint, degree) if degree.v <= 1 else None
+
+
+def _many(found: Recovered, xi: PyTree) -> int:
+    assert found.features is not None
+    return entries(jax.eval_shape(found.features, xi))
 
 
 class _Divided(NamedTuple):

@@ -20,6 +20,7 @@ from epszero.samples import Samples
 from epszero.samples.independence import LEVEL, quick
 
 if TYPE_CHECKING:
+    from epszero.certificates._near import Near
     from epszero.certificates.case import Case
     from epszero.certificates.certified_piece import Sharpened
 
@@ -56,6 +57,7 @@ class Finding:
     reason: str = ""  # why nothing can be said
     alternatives: tuple[Residuals, ...] = ()  # other sets that hold the residual, all on the same event
     sharp: "Sharpened | None" = None  # where x* is shown to lie, or why that is not shown
+    near: "Near | None" = None  # how far x* and how dear x̂, by bounds on the noise at the truth
 
     @property
     def epsilon(self) -> float:

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from epszero._memory import remembered, shape_of
-from epszero._points import shaped_like
+from epszero._points import flat_of, shaped_like
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning
 from epszero.certificates.case import Case
@@ -21,8 +21,11 @@ from epszero.certificates.residuals import Residuals
 from epszero.facts import Constant, Gram, Known, OwnHessians, Provenance, Unknown, places_of
 from epszero.oracles import PrimalDual
 from epszero.problems import AggregativeGame, Game
+from epszero.problems.backward import is_part
 from epszero.sets import Set
 from epszero.solve.equilibrium import fenchel_gaps
+
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +94,16 @@ class Curvatures:
         return np.stack([C[p].T @ M @ C[p] for p, M in zip(self.places, self.inverse, strict=True)])
 
 
-def curvatures(case: Case) -> Curvatures | Unknown:
-    """The agents' own curvatures, or why they are not known."""
+def curvatures(case: Case, search: bool = True) -> Curvatures | Unknown:
+    """The agents' own curvatures, or why they are not known. `search`: μ is worth one, where it is not declared."""
     exact, convex, derivative, shared = (
         getattr(case.facts, name) for name in ("own_hessians", "convex", "derivative", "constraints")
     )
     unknown = next((one for one in (convex, derivative, shared) if isinstance(one, Unknown)), None)
     if unknown is not None or case.bent:
         return unknown or Unknown(str(case.bent[0]))
-    shapes, mu = case.facts.shapes, case.mu
+    worth = search or case.problem.declared.mu is not None
+    shapes, mu = case.facts.shapes, case.mu if worth else Unknown("no μ is looked for")
     costs = *derivative_leaning(derivative), *constraints_leaning(case, shared)
     if isinstance(exact, OwnHessians) and exact.inverses is not None:
         return remembered(case.problem, ("curvatures", shapes, costs), lambda: _by_hessians(case, exact, costs))
@@ -155,6 +159,10 @@ def support_savings(case: Case, known: Curvatures, residuals: Residuals) -> Floa
 def uncertain_savings(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray:
     """The part of `support_savings` that is due to F not being known, and so a lower bound of it: cheap to have."""
     far = reach(case, case.x)
+    if residuals.map is not None:
+        corners = _over_corners(case, known, residuals)
+        if corners is not None:
+            return corners
     if not np.isfinite(far).any() or (residuals.map is None and not residuals.round):
         return np.full(len(known.places), np.inf)
     if residuals.round:
@@ -162,6 +170,21 @@ def uncertain_savings(case: Case, known: Curvatures, residuals: Residuals) -> Fl
     else:
         spread = np.asarray(residuals.through(known.plain_grams(residuals)))
     return np.where(np.isfinite(far), spread * np.where(np.isfinite(far), far, 0.0), np.inf)
+
+
+def _over_corners(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray | None:
+    """max_y sup_v ⟨C_iv, x_i − y⟩ over the corners y of every agent's set; None where a set has many."""
+    parts = jax.tree.leaves(case.problem.strategies.parts, is_leaf=is_part)
+    if case.anywhere or len(parts) != len(known.places) or residuals.map is None:
+        return None
+    x, found = flat_of(case.x), np.empty(len(parts))
+    for agent, (part, place) in enumerate(zip(parts, known.places, strict=True)):
+        corners = part.corners(len(place)) if isinstance(part, Set) and part.exact else None
+        if corners is None:
+            return None
+        moved = (x[place] - corners) @ residuals.map[place]  # (corners, d)
+        found[agent] = np.max(residuals.against(moved), initial=0.0) * (1 + ROUNDING)
+    return found
 
 
 def reach(case: Case, x: PyTree) -> FloatArray:

@@ -12,8 +12,9 @@ from epszero._checks import known_arguments, refuse
 from epszero._types import FloatArray, Real
 from epszero.certificates._base import Kind, Leaning, Obstacle
 from epszero.certificates.anytime import Anytime
-from epszero.certificates.bands import Band, Linear, aggregate_band, band, entries_band, multipliers_band
+from epszero.certificates.bands import Band, Linear, aggregate_band, band, entries_band, missing, multipliers_band
 from epszero.certificates.certified_piece import Sharpened
+from epszero.certificates.remedies import FLOOR, Part, parts
 from epszero.facts import Provenance
 from epszero.samples import Samples
 from epszero.solve import Solution
@@ -86,28 +87,37 @@ class Certificate:
         return certify(*streamed(self, more, solution))
 
     @known_arguments
-    def interval(self, of: Linear) -> Band:
-        """Bounds on a linear function of x*, all its entries at once, with probability 1 − δ together with all lines.
+    def interval(self, of: Linear, together: bool = True) -> Band:
+        """Bounds on a linear function of x*, all its entries at once.
 
-        `of`: the number of an entry of x (flat), a matrix with one column per entry of x, or a linear function of x.
-        To be decided before the data are looked at; two calls do not hold together, but one with all rows does.
+        `of`: the number of an entry of x (flat), a matrix with one column per entry of x, or a linear function of x; to
+        be decided before the data are looked at. It holds together with all lines and the ready-made bands, with
+        probability 1 − δ. Two calls do not hold together, nor does a call with the bands that a picture draws of a
+        matrix of its own (`ez.models.routing`); one call with all rows does.
+        `together=False`: nearly all of δ for this band, which is shorter and holds by itself, not with anything else.
         """
-        return band(self, of)
+        return band(self, of, together)
 
     @property
     def intervals(self) -> Band:
-        """Bounds on every entry of x*, shaped like x, all at once."""
+        """Bounds on every entry of x*, shaped like x, all at once, and with `aggregate` and `multipliers`."""
         return entries_band(self)
 
     @property
     def aggregate(self) -> Band:
-        """Bounds on the sum of all agents' strategies, in games of agents alike, all entries at once."""
+        """Bounds on the sum of all agents' strategies, in games of agents alike; with `intervals` and `multipliers`."""
         return aggregate_band(self)
 
     @property
     def multipliers(self) -> Band:
-        """Bounds on the multipliers of shared constraints, all at once."""
+        """Bounds on the multipliers of shared constraints, all at once, and with `intervals` and `aggregate`."""
         return multipliers_band(self)
+
+    @property
+    def without_intervals(self) -> str:
+        """Why it has no error bars; empty where it has."""
+        why = missing(self)
+        return "" if why is None else why[0]
 
     def to_json(self) -> str:
         """Everything, and all it takes to recompute ε: see `ez.verify`."""
@@ -167,20 +177,18 @@ class Certificate:
 
     def _made_of(self) -> list[str]:
         """Where a distance on a certified piece comes from, what limits it, and what would help most."""
-        floor = self.terms.get(FLOOR)
-        if floor is None or self.distance is None or not self.distance > 0:
+        made = parts(self)
+        if not made or self.distance is None:
             return []
-        parts = {name: self.terms[f"distance by {name}"] for name in REMEDIES}
-        most = max(parts, key=lambda name: parts[name])
-        made = ", ".join(f"{100 * part / self.distance:.0f} % by {name}" for name, part in parts.items())
-        return [_line("", f"{made}; no bound can be below {floor:.3g}"), _line("", REMEDIES[most])]
+        most = max(made, key=lambda part: made[part])
+        shares = ", ".join(f"{100 * size / self.distance:.0f} % by {part}" for part, size in made.items())
+        return [_line("", f"{shares}; no bound can be below {self.terms[FLOOR]:.3g}"), _line("", REMEDIES[most])]
 
 
-FLOOR = "distance, floor"
 REMEDIES = {
-    "variance": "more samples help most: twice as many take 30 % off that part",
-    "range": "a narrower support helps most: half as wide takes half off that part, as do twice the samples",
-    "the split of delta": 'asking for one line helps most: of="distance"',
+    Part.VARIANCE: "more samples help most: twice as many take 30 % off that part",
+    Part.RANGE: "a narrower support helps most: half as wide takes half off that part, as do twice the samples",
+    Part.SPLIT: 'asking for one line helps most: of="distance"',
 }
 
 

@@ -15,13 +15,14 @@ from epszero.certificates._base import Finding, Kind, cannot
 from epszero.certificates._inputs import GivenSupport, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
+from epszero.certificates.first_exit import Partial, first_exit
 from epszero.certificates.mean_deviation import every_sample
 from epszero.certificates.piece import may_have_pieces
-from epszero.certificates.sharp import Levels, Sharp, certified
+from epszero.certificates.sharp import Levels, Sharp, Undecided, certified
 from epszero.facts import Unknown, has_costs
 
-SHARES = {"residual": 0.45, "piece": 0.01, "distance": 0.32, "exploitability": 0.2, "intervals": 0.02}
-WITHOUT_COSTS = SHARES | {"distance": 0.52, "exploitability": 0.0}  # nobody saves anything
+SHARES = {"residual": 0.645, "piece": 0.01, "distance": 0.2, "exploitability": 0.13, "intervals": 0.015}
+WITHOUT_COSTS = SHARES | {"distance": 0.33, "exploitability": 0.0}  # nobody saves anything
 ALONE = {"residual": 0.2, "piece": 0.02}  # where one line is asked for: what is left for the others
 LINES = ("residual", "distance", "exploitability", "cost gap", "intervals")
 
@@ -33,6 +34,12 @@ class Sharpened:
     known: Sharp | Unknown
     delta: float
     shares: dict[str, float]  # in δ, 0 where a line is not asked for
+    partial: Partial | None = None  # what is certified of the piece where it is not certified whole
+
+    @property
+    def intervals(self) -> Sharp | Partial | Unknown:
+        """What bounds linear functions of x*."""
+        return self.known if self.partial is None else self.partial
 
     @property
     def levels(self) -> Levels:
@@ -77,7 +84,10 @@ class CertifiedPiece(Kind):
             known = doubtful[0]  # a zero of B need not be what is meant by x*
         elif region is not None and C is not None and shares["piece"] > 0:
             known = certified(case, evidence.rows[0], region, C, shares["piece"])
-        return replace(found, sharp=Sharpened(known, delta, shares))
+        partial = None
+        if isinstance(known, Undecided) and C is not None and found.residuals is not None:
+            partial = first_exit(case, known, found.residuals, C)
+        return replace(found, sharp=Sharpened(known, delta, shares, partial))
 
     def shares(self, costs: bool) -> dict[str, float]:
         """Of δ, for each event. `costs`: there are some that x could fail to minimise."""

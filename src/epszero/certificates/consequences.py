@@ -10,6 +10,7 @@ All of these are suprema over one event, so no further δ is spent. With u = x �
 - cost gap of a minimisation: the same with one agent.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 from epszero._memory import remembered
 from epszero._types import FloatArray
 from epszero.certificates._base import Finding, Leaning
+from epszero.certificates._near import Near
 from epszero.certificates.agents import (
     Curvatures,
     constraints_leaning,
@@ -32,9 +34,13 @@ from epszero.certificates.certificate import NO_GAME, NO_MINIMUM
 from epszero.certificates.certified_piece import Sharpened
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.shared import multiplier_slack
-from epszero.certificates.sharp import Sharp
 from epszero.facts import DENSE, ConstantJacobian, Gram, Provenance, Unknown
 from epszero.problems import AggregativeGame, Game, Minimization
+
+NOT_CLOSED = (
+    "nothing bounds x*: the domain is unbounded, and the samples are too few for their random Jacobian to be known "
+    "well enough (a bounded set, a narrower support or more samples)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,19 +58,34 @@ class Consequence:
 
 
 def distance(case: Case, found: Finding) -> Consequence:
-    """‖x − x*‖: the smaller of what the residuals say and what the certified piece does."""
+    """‖x − x*‖: the smaller of what the residuals say, and the noise at the truth, and the certified piece."""
+    if found.near is not None:
+        return _near(case, found.near)
     by_residuals, sharp = _by_residuals(case, found.every), found.sharp
     if sharp is None or isinstance(case.facts.derivative, Unknown) or isinstance(case.facts.constraints, Unknown):
         return by_residuals
-    if isinstance(sharp.known, Unknown):
-        return replace(by_residuals, because=f"{by_residuals.because}; no certified piece: {sharp.known.reason}")
-    if not sharp.levels.distance > 0:
-        return by_residuals
-    value = sharp.known.distance(sharp.levels)
-    if by_residuals.value is not None and by_residuals.value <= value:
-        return by_residuals
     leans_on = *derivative_leaning(case.facts.derivative), *constraints_leaning(case, case.facts.constraints)
-    return Consequence(value, "the piece that the truth is certified to lie on", leans_on)
+    if isinstance(sharp.known, Unknown):
+        value, why = (np.inf, "") if sharp.partial is None else (sharp.partial.distance(), sharp.partial.said)
+        said = f"S-lemma, where {why}"
+        by_residuals = replace(
+            by_residuals, because=f"{by_residuals.because}; no certified piece: {sharp.known.reason}"
+        )
+    else:
+        value = sharp.known.distance(sharp.levels) if sharp.levels.distance > 0 else np.inf
+        said = "the piece that the truth is certified to lie on"
+    least = np.inf if by_residuals.value is None else by_residuals.value
+    return Consequence(value, said, leans_on) if value < least else by_residuals
+
+
+def _near(case: Case, near: Near) -> Consequence:
+    """By the noise at the truth."""
+    derivative = case.facts.derivative
+    if isinstance(derivative, Unknown):
+        return Consequence.none(derivative)
+    if not math.isfinite(near.distance):
+        return Consequence(None, NOT_CLOSED)
+    return Consequence(near.distance, near.because, (*near.leans_on, *derivative_leaning(derivative)))
 
 
 def _by_residuals(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
@@ -126,7 +147,7 @@ def exploitability(case: Case, found: Finding) -> tuple[Consequence, Consequence
     if not isinstance(case.problem, Game | AggregativeGame):
         none = Consequence(None, NO_GAME)
         return none, none
-    known = curvatures(case)
+    known = curvatures(case, search=found.near is None or case.facts.over_corners is not None)
     if isinstance(known, Unknown):
         return Consequence.none(known), Consequence.none(known)
     return _savings(case, found, known)
@@ -136,15 +157,18 @@ def cost_gap(case: Case, found: Finding) -> Consequence:
     """How much dearer x is than the best, in a minimisation."""
     if not isinstance(case.problem, Minimization):
         return Consequence(None, NO_MINIMUM)
-    known = curvatures(case)
+    known = curvatures(case, search=found.near is None or case.facts.over_corners is not None)
     return Consequence.none(known) if isinstance(known, Unknown) else _savings(case, found, known)[0]
 
 
 def _savings(case: Case, found: Finding, known: Curvatures) -> tuple[Consequence, Consequence]:
     """By curvature, by support functions, or on the certified face, whichever is least for an agent."""
     each, total = _by_all_residuals(case, found.every, known)
-    sharp = found.sharp
-    on_face = None if sharp is None or isinstance(sharp.known, Unknown) else _on_face(case, sharp, sharp.known)
+    sharp, near = found.sharp, found.near
+    gap = near.cost_gap if near is not None and isinstance(case.problem, Minimization) else math.inf
+    if near is not None and gap < (math.inf if each.value is None else each.value[0]):
+        each = Consequence(np.array([gap]), near.because, (*near.leans_on, *known.leans_on))
+    on_face = None if sharp is None else _on_face(case, sharp)
     if on_face is None or (each.value is not None and (each.value <= on_face).all()):
         return each, total
     least = on_face if each.value is None else np.minimum(each.value, on_face)
@@ -156,8 +180,11 @@ def _savings(case: Case, found: Finding, known: Curvatures) -> tuple[Consequence
     return Consequence(least, why, known.leans_on), Consequence(together, why, known.leans_on)
 
 
-def _on_face(case: Case, sharp: Sharpened, known: Sharp) -> FloatArray | None:
-    saved = known.savings(sharp.levels) if sharp.levels.savings > 0 else None
+def _on_face(case: Case, sharp: Sharpened) -> FloatArray | None:
+    if isinstance(sharp.known, Unknown):
+        saved = None if sharp.partial is None else sharp.partial.savings()
+    else:
+        saved = sharp.known.savings(sharp.levels) if sharp.levels.savings > 0 else None
     return None if saved is None else saved + case.inexactness
 
 

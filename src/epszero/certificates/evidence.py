@@ -14,7 +14,7 @@ import numpy as np
 
 from epszero._double import to_numpy
 from epszero._points import length
-from epszero._types import FloatArray, PyTree
+from epszero._types import FloatArray, PyTree, Support
 from epszero.certificates._base import INDEPENDENT, Finding, Leaning, Obstacle, cannot, check_independent
 from epszero.certificates._inputs import GivenSupport
 from epszero.certificates.case import Case
@@ -23,7 +23,6 @@ from epszero.certificates.residuals import Residuals
 from epszero.facts import Gram, Provenance, brief_support
 from epszero.oracles import Collapsed, Oracle
 from epszero.samples import Samples, inside_support
-from epszero.sets import Set
 
 MOST_VALUES = 3000  # entries of x up to which its values are treated without features
 SMALLEST = 1e-100  # the smallest size of noise that is computed with
@@ -69,6 +68,15 @@ class Evidence:
 
     def regions(self, bound: MeanBound) -> tuple[list[Region | None], list[Leaning]]:
         """Where the rows can lie, and on whose word."""
+        if bound not in self._regions:
+            self._regions[bound] = self._find_regions(bound)
+        return self._regions[bound]
+
+    @cached_property
+    def _regions(self) -> dict[MeanBound, tuple[list[Region | None], list[Leaning]]]:
+        return {}
+
+    def _find_regions(self, bound: MeanBound) -> tuple[list[Region | None], list[Leaning]]:
         if not bound.needs_region:
             return [None] * len(self.rows), [_leaning(*said) for said in bound.assumptions()]
         found = [self._region(place, rows) for place, rows in enumerate(self.rows)]
@@ -119,12 +127,19 @@ class Evidence:
                 cannot("the features φ(ξ) have no bound over the support of ξ")
             cannot(f"the support of ξ has no known size: it is unbounded, or no set of dim={rows.shape[1]}")
         _check_size(region, self.what)
-        leaning = Leaning(f"support of ξ: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside")
-        if own.support is None and declared is not None:
-            self._check_inside(leaning, declared, own.values, "ξ")
-        return region, leaning
+        return region, self.support_of_samples(collapsed.sets[place])
 
-    def _check_inside(self, leaning: Leaning, support: Set, values: PyTree, name: str) -> None:
+    def support_of_samples(self, place: int = 0) -> Leaning:
+        """On the support of ξ, that of a data set or the declared one, inside which every sample must lie."""
+        own, declared = self.samples[place], self.case.problem.declared.support
+        support = declared if own.support is None else own.support
+        assert support is not None
+        leaning = Leaning(f"support of ξ: {brief_support(support)}", Provenance.DECLARED, "every sample lies inside")
+        if own.support is None:
+            self._check_inside(leaning, support, own.values, "ξ")
+        return leaning
+
+    def _check_inside(self, leaning: Leaning, support: Support, values: PyTree, name: str) -> None:
         inside = inside_support(support, values).astype(bool)
         outside = np.flatnonzero(~inside)
         if len(outside):

@@ -30,7 +30,7 @@ from epszero.functions import Function
 from epszero.oracles import PrimalDual
 from epszero.problems.backward import is_part
 from epszero.sets import Set
-from epszero.sets.faces import TOUCHED, Face
+from epszero.sets.faces import TOUCHED, Alike, Face
 
 NEARLY = 1e-6  # of its size: how far a shared constraint with a multiplier may be from equality; that enters x(m)
 SINGULAR = 1e-12  # of the largest: a face on which H is flatter than this has no M
@@ -108,11 +108,7 @@ def _faces(case: Case) -> list[Block] | Unknown:
         for leaf, element in zip(jax.tree.leaves(xs), jax.tree.leaves(zs), strict=True):
             rows, normals = np.atleast_1d(leaf), np.atleast_1d(element)
             t = rows.shape[-1]
-            members = _members(part, rows.shape[:-1])
-            for k, (one, row, normal) in enumerate(
-                zip(members, rows.reshape(-1, t), normals.reshape(-1, t), strict=True)
-            ):
-                face = one.face(row, normal)
+            for k, face in enumerate(_each_face(part, rows, normals)):
                 if face is None:
                     return Unknown(f"the face of {type(part).__name__} at x is not unique, or z is not normal there")
                 found.append(Block(np.arange(start + k * t, start + (k + 1) * t), face))
@@ -122,6 +118,19 @@ def _faces(case: Case) -> list[Block] | Unknown:
 
 def _below(parts: Any, tree: Any) -> list[Any]:
     return jax.tree.structure(parts, is_leaf=is_part).flatten_up_to(tree)
+
+
+def _each_face(part: Any, x: FloatArray, z: FloatArray) -> list[Face | None]:
+    """At every point of a batch."""
+    members, t = _members(part, x.shape[:-1]), x.shape[-1]
+    X, Z = (np.asarray(rows, dtype=np.float64).reshape(-1, t) for rows in (x, z))
+    alike = None
+    if isinstance(part, Set):
+        key = "alike", x.shape
+        alike = remembered(part, key, lambda: Alike.of([member.linear_rows(t) for member in members]))
+    if alike is not None:
+        return alike.faces(X, Z)
+    return [one.face(row, normal) for one, row, normal in zip(members, X, Z, strict=True)]
 
 
 def _members(part: Any, batch: tuple[int, ...]) -> list[Any]:
@@ -236,14 +245,14 @@ class _Whole(_Maps):
     def __init__(self, H: FloatArray, blocks: list[Block], shared: _Shared | None, noise: FloatArray) -> None:
         self.H, self.noise = H, noise
         n = len(H)
-        own = _stacked([b.face.normals for b in blocks], blocks, n).toarray()
+        own = stacked([b.face.normals for b in blocks], blocks, n).toarray()
         G = np.zeros((0, n)) if shared is None else shared.G[shared.leant]
         self.N = np.vstack([own, G])
         self.Z = _block_basis(blocks, n) if shared is None else _null(self.N)
         self.Q = np.concatenate([np.broadcast_to(b.face.curvature, len(b.entries)) for b in blocks])
         self.inner = self.Z.T @ (H @ self.Z + self.Q[:, None] * self.Z)
         self.flat = len(self.N) + self.Z.shape[1] != n or not _regular(self.inner)
-        self.rows, self.duals = _conditions(blocks, n)
+        self.rows, self.duals = stacked_conditions(blocks, n)
         self.prices = np.zeros((0, n))
         if shared is not None:
             pulls = np.linalg.pinv(self.N.T)[len(own) :]
@@ -306,7 +315,7 @@ class _Separate(_Maps):
                 break
             self.M[i] = Z @ np.linalg.solve(inner, Z.T)
         self.mean = np.eye(self.t) + np.mean(self.M @ self.average, axis=0)
-        self.rows, self.duals = _conditions(blocks, n)
+        self.rows, self.duals = stacked_conditions(blocks, n)
         self.prices = np.zeros((0, n))
 
     def solved(self, R: FloatArray) -> FloatArray:
@@ -340,12 +349,12 @@ def _matrices(whole: Aggregate) -> tuple[FloatArray, FloatArray]:
     return whole.own[:, :, None] * eye, whole.average[:, :, None] * eye
 
 
-def _conditions(blocks: list[Block], n: int) -> tuple[Any, Any]:
+def stacked_conditions(blocks: list[Block], n: int) -> tuple[Any, Any]:
     """Rows of all blocks, and functionals of z."""
-    return _stacked([b.face.rows for b in blocks], blocks, n), _stacked([b.face.duals for b in blocks], blocks, n)
+    return stacked([b.face.rows for b in blocks], blocks, n), stacked([b.face.duals for b in blocks], blocks, n)
 
 
-def _stacked(matrices: list[FloatArray], blocks: list[Block], n: int) -> Any:
+def stacked(matrices: list[FloatArray], blocks: list[Block], n: int) -> Any:
     """Rows of each block, one after another, in the columns of its entries; sparse."""
     rows, columns, data, count = [np.zeros(0, int)], [np.zeros(0, int)], [np.zeros(0)], 0
     for matrix, block in zip(matrices, blocks, strict=True):

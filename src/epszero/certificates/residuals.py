@@ -7,6 +7,7 @@ it is not known in closed form it is replaced by something larger, never by some
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Residuals:
         """All e within `radius` of the centre."""
         return Residuals(centre, np.array([radius]))
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """sup ‖e‖."""
         return length(self.centre) + self.through_identity()
@@ -47,6 +48,13 @@ class Residuals:
     def through(self, gram: Gram) -> Any:
         """sup ‖TCv‖ = sup √(vᵀKv), for each K of the stack."""
         return largest(gram, self.radii, self.group)
+
+    def against(self, rows: FloatArray) -> FloatArray:
+        """sup ⟨row, v⟩ for each row."""
+        if self.group is None:
+            return self.radii[0] * length(rows, axis=-1)
+        member = self.group[:, None] == np.arange(len(self.radii))
+        return np.sqrt(np.square(rows) @ member) @ self.radii
 
     @property
     def round(self) -> bool:

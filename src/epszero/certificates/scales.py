@@ -27,9 +27,9 @@ VANISHING = 1e-290  # smaller results are not told from zero
 REMEDY = "scale the data so that it is near 1"
 
 
-def in_range(value: float) -> bool:
+def in_range(value: Any) -> Any:
     """Whether a size, or 0, can be squared."""
-    return value == 0 or LEAST < value < 1 / LEAST
+    return (value == 0) | ((value > LEAST) & (value < 1 / LEAST))
 
 
 def check_size(what: str, value: float) -> None:
@@ -52,9 +52,9 @@ def computable(case: Case, found: Finding) -> Finding:
     for one in found.every:
         rows = np.zeros(1) if one.map is None else np.abs(one.map).max(axis=1, initial=0.0)
         for what, sizes in (("the slope of O in ξ", rows), ("what the samples leave open", one.radii)):
-            outside = [float(size) for size in sizes if not in_range(float(size))]
-            if outside and not np.isposinf(outside).all():
-                check_size(what, outside[0])
+            outside = sizes[~in_range(sizes)]
+            if len(outside) and not np.isposinf(outside).all():
+                check_size(what, float(outside[0]))
         if np.isnan(one.epsilon) or 1 / LEAST <= one.epsilon < np.inf:
             check_size("the bound on ‖z + B(x)‖", one.epsilon)
     if found.epsilon >= LEAST or found.residuals is None:

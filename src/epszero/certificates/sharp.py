@@ -17,19 +17,23 @@ Source: docs/theory.md, section 6.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from epszero._memory import key_of, remembered
 from epszero._points import flat_of, length
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
-from epszero.certificates.mean import Betting, EmpiricalBernstein
+from epszero.certificates.mean import Betting, MeanSet
+from epszero.certificates.mean.empirical_bernstein import Swift
 from epszero.certificates.piece import AffinePiece, piece_of
 from epszero.certificates.responses import Responses, responses_of
 from epszero.facts import Region, Unknown
+from epszero.solve import solve
 
 PILOT = 10  # a tenth of the samples
 FEWEST = 20  # samples, below which no pilot is taken
@@ -38,6 +42,7 @@ EPS = 8 * float(np.finfo(np.float64).eps)
 TINY = 1e-12  # of the largest eigenvalue
 ROUNDING = 1e-9  # relative: sensitivities this small are none, and margins must exceed as much
 CHUNK = 2000  # intervals that are worked out at once
+HOPELESS = 2.0  # times how far its mean may be off: a margin below that is not aimed at
 INTERVALS = 64  # rows up to which intervals are by betting, which is shorter and takes longer
 
 
@@ -55,31 +60,30 @@ class Sharp:
 
     piece: AffinePiece
     features: FloatArray  # φ(ξ_i), all of them
+    mean: FloatArray  # m̂, of those that x̂ was found with
     region: Region  # where they can lie
     x: FloatArray  # x̂
     responses: Responses | None
     certified: Any  # of each agent: whether its response stays on its face for all of U
+    roots: "Roots"  # of T and of what agents save: they belong to the piece
 
     @cached_property
-    def mean(self) -> FloatArray:
-        """m̂."""
-        return np.mean(self.features, axis=0)
+    def _balls(self) -> dict[str, Callable[[float], MeanSet]]:
+        """Confidence sets for the means of maps of φ(ξ), by the name of the map, for every δ."""
+        return {}
 
     def distance(self, levels: Levels) -> float:
         """‖x̂ − x*‖, on an event of its level."""
-        R, delta = self._event(levels, self._root_of_T, levels.distance)
-        centre, radius = self._ball(R, delta)
-        T = self._root_of_T
         rounding = EPS * length(self.x)  # on a vertex that the noise cannot move it is all there is
-        return self._reach(T, R, centre, radius) + length(self.piece.start) + rounding
+        return self._reach(*self._event(levels, "T", levels.distance)) + length(self.piece.start) + rounding
 
     def parts(self, levels: Levels, delta: float) -> dict[str, float]:
         """What the width of `distance` is made of: variance, range, the split of δ; and the floor."""
-        T, s = self._root_of_T, len(self.features)
+        T, s = self.roots.T, len(self.features)
         apart = (self.features - self.mean) @ T.T
-        variance = math.sqrt(2 * math.log(2 / delta) * float(np.mean(np.sum(apart**2, axis=1))) / s)
-        whole = self._ball(T, delta)[1]
-        far = float(self.region.through(T).farthest((T @ self.mean)[None])[0])
+        variance = math.sqrt(2 * math.log(2 / delta) * float(np.mean(np.einsum("sd,sd->s", apart, apart))) / s)
+        whole = self._reach(self._event(levels, "T", levels.distance)[0], delta)
+        far = float(self.roots.region("T", self.region).farthest((T @ self.mean)[None])[0])
         return {
             "distance by variance": min(variance, whole),
             "distance by range": max(whole - variance, 0.0),
@@ -91,50 +95,31 @@ class Sharp:
         """What each agent could save alone, ∞ where its response may leave the face; None where nothing is known."""
         if self.responses is None:
             return None
-        grams, fixed = self.responses.grams, self.responses.fixed
-        R, delta = self._event(levels, self._root_of_grams, levels.savings)
+        fixed = self.responses.fixed
+        name, delta = self._event(levels, "grams", levels.savings)
+        R = self.roots[name]
         if not len(R):
             return np.where(self.certified, fixed**2 / 2, np.inf)
-        centre, radius = self._ball(R, delta)
-        back = np.linalg.inv(R)
-        bent = np.einsum("di,ade,ej->aij", back, grams, back, optimize=True)
+        centre, radius = self._ball(name, delta)
+        bent, spread = self.roots.of_agents(name)
         y = centre - R @ self.mean
-        moved = np.sqrt(np.maximum(np.einsum("i,aij,j->a", y, bent, y), 0.0))
-        spread = np.sqrt(np.maximum(np.linalg.eigvalsh((bent + np.swapaxes(bent, 1, 2)) / 2)[:, -1], 0.0))
+        moved = np.sqrt(np.maximum(np.einsum("ai,i->a", bent @ y, y), 0.0))
         whole = moved + radius * spread * (1 + ROUNDING) + fixed
         return np.where(self.certified, whole**2 / 2, np.inf)
 
-    def _event(self, levels: Levels, alone: FloatArray, delta: float) -> tuple[FloatArray, float]:
+    def _event(self, levels: Levels, alone: str, delta: float) -> tuple[str, float]:
         """The map whose mean is bounded, and the level: one event for distance and savings where that costs little."""
-        joint = self._joint if levels.distance > 0 and levels.savings > 0 else None
-        return (alone, delta) if joint is None else (joint, levels.distance + levels.savings)
+        together = levels.distance > 0 and levels.savings > 0 and self.roots.joint is not None
+        return ("joint", levels.distance + levels.savings) if together else (alone, delta)
 
-    def _reach(self, T: FloatArray, R: FloatArray, centre: FloatArray, radius: float) -> float:
-        """sup ‖T(m − m̂)‖ over ‖Rm − centre‖ ≤ radius."""
-        if R is T:
-            return radius + length(centre - T @ self.mean)
-        bent = T @ np.linalg.inv(R)
-        return float(np.linalg.norm(bent, 2)) * (1 + ROUNDING) * radius + length(bent @ (centre - R @ self.mean))
-
-    @cached_property
-    def _joint(self) -> FloatArray | None:
-        """R with RᵀR above TᵀT and above every agent's matrix, each in units of its own; None where that is wasteful.
-
-        It depends on the piece alone, as the events do.
-        """
-        if self.responses is None or not len(self._root_of_grams):
-            return None
-        pair = [root / max(float(np.linalg.norm(root, 2)), 1e-300) for root in (self._root_of_T, self._root_of_grams)]
-        squares = [root.T @ root for root in pair]
-        both = _above(np.stack(squares))
-        wasteful = float(np.trace(both)) > WASTE * min(float(np.trace(square)) for square in squares)
-        return None if wasteful else _factor(both)
-
-    @cached_property
-    def _root_of_grams(self) -> FloatArray:
-        """R with RᵀR above every agent's C_iᵀS_iC_i."""
-        assert self.responses is not None
-        return _factor(_above(self.responses.grams))
+    def _reach(self, name: str, delta: float) -> float:
+        """sup ‖T(m − m̂)‖ over the ball of that level about the mean of Rφ(ξ), R the map of that name."""
+        centre, radius = self._ball(name, delta)
+        y = centre - self.roots[name] @ self.mean
+        if name == "T":
+            return radius + length(y)
+        bent, norm = self.roots.through_joint
+        return norm * (1 + ROUNDING) * radius + length(bent @ y)
 
     def intervals(self, L: FloatArray, delta: float) -> tuple[FloatArray, FloatArray]:
         """Bounds on ℓᵀx* for the rows ℓ of L, all at once, on an event of level δ."""
@@ -153,7 +138,7 @@ class Sharp:
         if not len(moving):
             return low, high
         some = rows[moving]
-        bound = Betting() if len(some) <= INTERVALS else EmpiricalBernstein()
+        bound = Betting() if len(some) <= INTERVALS else Swift()
         least = np.minimum(some * self._lower, some * self._upper).sum(axis=1)
         unit = Region.box(np.zeros(1), np.ones(1))
         for start in range(0, len(some), CHUNK):
@@ -177,15 +162,72 @@ class Sharp:
         assert self.region.upper is not None
         return self.region.upper
 
-    @cached_property
-    def _root_of_T(self) -> FloatArray:
-        """R with ‖Rv‖ = ‖Tv‖."""
-        return np.asarray(np.linalg.qr(self.piece.T, mode="r"), dtype=np.float64)
-
-    def _ball(self, R: FloatArray, delta: float) -> tuple[FloatArray, float]:
+    def _ball(self, name: str, delta: float) -> tuple[FloatArray, float]:
         """About E Rφ(ξ), all samples."""
-        found = EmpiricalBernstein().around(self.features @ R.T, self.region.through(R), delta)
+        if name not in self._balls:
+            rows = self.features @ self.roots[name].T
+            at = Swift().prepared(rows, self.roots.region(name, self.region))
+            self._balls[name] = cache(at)
+        found = self._balls[name](delta)
         return found.centre, float(found.radius)
+
+
+class Roots:
+    """Of the piece alone, as the events are: R with ‖Rv‖ = ‖Tv‖, R with RᵀR above what every agent saves, or both."""
+
+    def __init__(self, T: FloatArray, grams: FloatArray | None) -> None:
+        self.T = np.asarray(np.linalg.qr(T, mode="r"), dtype=np.float64)
+        self._grams = grams
+
+    def __getitem__(self, name: str) -> FloatArray:
+        return getattr(self, name)
+
+    def region(self, name: str, region: Region) -> Region:
+        """Where Rφ(ξ) can lie."""
+        return remembered(self, (name, key_of((region.lower, region.upper))), lambda: region.through(self[name]))
+
+    @cached_property
+    def grams(self) -> FloatArray:
+        """R with RᵀR above every agent's C_iᵀS_iC_i."""
+        assert self._grams is not None
+        return _factor(_above(self._grams))
+
+    @cached_property
+    def joint(self) -> FloatArray | None:
+        """R with RᵀR above TᵀT and every agent's matrix, each in units of its own; None where that is wasteful."""
+        if self._grams is None or not len(self.grams):
+            return None
+        pair = [root / max(float(np.linalg.norm(root, 2)), 1e-300) for root in (self.T, self.grams)]
+        squares = [root.T @ root for root in pair]
+        both = _above(np.stack(squares))
+        wasteful = float(np.trace(both)) > WASTE * min(float(np.trace(square)) for square in squares)
+        return None if wasteful else _factor(both)
+
+    @cached_property
+    def through_joint(self) -> tuple[FloatArray, float]:
+        """TR⁻¹ and its norm, R the joint map."""
+        assert self.joint is not None
+        bent = self.T @ np.linalg.inv(self.joint)
+        return bent, float(np.linalg.norm(bent, 2))
+
+    def of_agents(self, name: str) -> tuple[FloatArray, FloatArray]:
+        """R⁻ᵀC_iᵀS_iC_iR⁻¹ of every agent, and the square root of its norm."""
+        return remembered(self, name, lambda: self._of_agents(np.linalg.inv(self[name])))
+
+    def _of_agents(self, back: Any) -> tuple[FloatArray, FloatArray]:
+        assert self._grams is not None
+        bent = np.einsum("di,ade,ej->aij", back, self._grams, back, optimize=True)
+        tops = np.linalg.eigvalsh((bent + np.swapaxes(bent, 1, 2)) / 2)[:, -1]
+        return bent, np.sqrt(np.maximum(tops, 0.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Undecided(Unknown):
+    """The piece of x̂ is not certified whole; what was looked at, for those who certify a part of it."""
+
+    piece: AffinePiece
+    mean: FloatArray  # m̂
+    aimed: "_Aimed | None"  # U, which holds m* with probability ≥ 1 − δ₁
 
 
 def certified(case: Case, features: FloatArray, region: Region, C: FloatArray, delta: float) -> Sharp | Unknown:
@@ -204,23 +246,62 @@ def certified(case: Case, features: FloatArray, region: Region, C: FloatArray, d
 def _on(
     case: Case, piece: AffinePiece, features: FloatArray, region: Region, C: FloatArray, delta: float
 ) -> Sharp | Unknown:
-    s = len(features)
-    pilot, rest = features[: -(-s // PILOT)], features[-(-s // PILOT) :]
-    mean = np.mean(features, axis=0)
-    weights = piece.margins + piece.sensitivities @ (np.mean(pilot, axis=0) - mean)
-    if not (weights > 0).all():
-        return Unknown(f"the first {len(pilot)} samples alone lead to another piece than all of them")
-    U = _Aimed.at(piece.sensitivities, weights, rest, region.after(pilot), delta)
+    first = -(-len(features) // PILOT)
+    mean = _mean_of_run(case)
+    aim = _aim(case, piece, features[:first], mean, C)
+    if aim is None:
+        return Undecided(f"the first {first} samples alone lie on no piece that is known", piece, mean, None)
+    weights = np.maximum(aim.margins, _floor(aim.sensitivities, features[:first], len(features), delta))
+    U = _Aimed.at(aim.sensitivities, weights, features[first:], region.after(features[:first]), delta)
     kept = U.keeps(piece.margins, piece.sensitivities, mean)
     if not kept.all():
         short = f"{int(np.sum(~kept))} of {len(kept)}"
-        return Unknown(f"{short} slacks and multipliers are too small to tell on which piece the truth lies")
+        reason = f"{short} slacks and multipliers are too small to tell on which piece the truth lies"
+        return Undecided(reason, piece, mean, U)
     responses = responses_of(case, piece, C)
-    if responses is None:
-        return Sharp(piece, features, region, flat_of(case.x), None, None)
-    firm = U.keeps(responses.margins, responses.sensitivities, mean)
-    faces = np.array([bool(firm[place].all()) for place in responses.places])
-    return Sharp(piece, features, region, flat_of(case.x), responses, faces)
+    grams = None if responses is None else responses.grams
+    roots = remembered(case.problem, ("roots", case.facts.shapes, piece.key), lambda: Roots(piece.T, grams))
+    faces = None
+    if responses is not None:
+        firm = U.keeps(responses.margins, responses.sensitivities, mean)
+        faces = np.array([bool(firm[place].all()) for place in responses.places])
+    return Sharp(piece, features, mean, region, flat_of(case.x), responses, faces, roots)
+
+
+def _mean_of_run(case: Case) -> FloatArray:
+    """m̂: of the samples that x̂ was found with, whatever else was kept aside."""
+    collapsed = case.collapsed(case.samples)
+    assert collapsed is not None
+    return np.mean(collapsed.features[0], axis=0)
+
+
+class _Aim(NamedTuple):
+    """The piece of the pilot's own solution: a function of the pilot alone."""
+
+    margins: FloatArray  # there
+    sensitivities: FloatArray
+
+
+def _aim(case: Case, piece: AffinePiece, pilot: FloatArray, mean: FloatArray, C: FloatArray) -> _Aim | None:
+    """Where the pilot's mean is inside the piece of x̂, that is the pilot's own; else the pilot is solved for."""
+    margins = piece.margins + piece.sensitivities @ (np.mean(pilot, axis=0) - mean)
+    if (margins > 0).all():
+        return _Aim(margins, piece.sensitivities)
+    samples = case.samples[0][: len(pilot)] if len(case.samples[0]) >= len(pilot) else None
+    if samples is None:
+        return None
+    alone = solve(case.problem, samples, x0=case.facts.x, throw=False)  # from a start that does not know the others
+    own = piece_of(Case.of(alone), C)
+    if isinstance(own, Unknown) or not (own.margins > 0).all():
+        return None
+    return _Aim(own.margins, own.sensitivities)
+
+
+def _floor(sensitivities: FloatArray, pilot: FloatArray, s: int, delta: float) -> FloatArray:
+    """Margins below this are not aimed at: nothing could certify them, and others would pay for it."""
+    apart = pilot - np.mean(pilot, axis=0)
+    spread = np.einsum("qd,de,qe->q", sensitivities, apart.T @ apart / len(pilot), sensitivities, optimize=True)
+    return HOPELESS * np.sqrt(2 * math.log(2 / delta) * np.maximum(spread, 0.0) / s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,15 +318,21 @@ class _Aimed:
         moving = np.abs(sensitivities).max(axis=1, initial=0.0) > 0
         W = sensitivities[moving] / weights[moving, None]
         R = np.asarray(np.linalg.qr(W, mode="r"), dtype=np.float64)
-        ball = EmpiricalBernstein().around(rest @ R.T, region.through(R), delta)
+        ball = Swift().around(rest @ R.T, region.through(R), delta)
         return _Aimed(R, ball.centre, float(ball.radius))
+
+    @cached_property
+    def _back(self) -> FloatArray:
+        """R⁻¹, or R⁺ where there is none: what it misses is looked at."""
+        R: Any = self.R
+        if R.shape[0] == R.shape[1] and np.abs(np.diagonal(R)).min(initial=np.inf) > 1e-13 * np.abs(R).max(initial=0.0):
+            return np.linalg.inv(R)
+        return np.linalg.pinv(R, rcond=1e-13).astype(np.float64)
 
     def keeps(self, margins: FloatArray, sensitivities: FloatArray, mean: FloatArray) -> Any:
         """Which of margins + sensitivities·(m − m̂) are positive for every m ∈ U."""
         size = np.abs(sensitivities).max(axis=1, initial=0.0)
-        through: Any = (
-            np.linalg.lstsq(self.R.T, sensitivities.T, rcond=1e-13)[0].T if len(self.R) else np.zeros((len(size), 0))
-        )
+        through = sensitivities @ self._back
         missed = np.abs(through @ self.R - sensitivities).max(axis=1, initial=0.0) > ROUNDING * size
         least = margins + through @ (self.centre - self.R @ mean) - self.radius * length(through, axis=1)
         return (least > ROUNDING * np.abs(margins)) & ~missed

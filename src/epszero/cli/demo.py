@@ -43,7 +43,7 @@ def demo(ctx: typer.Context, out: Out = Path()) -> None:
         page = ez.report(
             certificate, solution, audit, title=f"{VEHICLES} electric vehicles", seed=DRAW_SEED, command=ctx.obj
         )
-        picture = game.plot(solution)
+        picture = game.plot(solution, certificate=certificate)
         files: dict[Path, str | bytes] = {out / "report.html": page.html, out / "certificate.json": record}
         files |= {out / f"charging.{form}": drawing for form, drawing in drawings(picture).items()}
         verified = ez.verify(record, game, prices)

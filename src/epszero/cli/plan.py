@@ -1,4 +1,4 @@
-"""`epszero plan`: how many samples it takes, or what so many can promise."""
+"""`epszero plan`: how many samples it takes, or what so many will give."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -33,7 +33,7 @@ class Measure(StrEnum):
 
 Target = Annotated[float | None, typer.Option(metavar="EPS", help="The bound that is wanted.", show_default=False)]
 Size = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Instead: what can so many promise?", show_default=False)
+    int | None, typer.Option(metavar="N", min=1, help="Instead: what will so many give?", show_default=False)
 ]
 Of = Annotated[Measure, typer.Option(help="What the bound is of.")]
 Dim = Annotated[
@@ -68,7 +68,8 @@ def plan(  # noqa: PLR0913  (one per option)
 ) -> None:
     """Say how many samples a bound takes, before there are any.
 
-    --samples is a pilot, with its --support; without one, --support and --dim will do.
+    --samples is a pilot, with its --support: it says what the usual certificate will need. Without one, --support and
+    --dim say what is enough whatever the data.
 
     **Examples**
 
@@ -94,33 +95,36 @@ def plan(  # noqa: PLR0913  (one per option)
         if report is not None:
             files[report] = ez.report(made, title=model, seed=seed, command=ctx.obj).html
     write_all(files)
-    sure = made.promised
+    some = bool(made.advice)
     if as_json:
-        rows = [_told(row) for row in made.rows]
-        emit({"question": made.question, "best": _told(sure[0]) if sure else None, "rows": rows})
+        sure, rows = made.promised, [_told(row) for row in made.rows]
+        best, promised = _told(made.best) if some else None, _told(sure[0]) if sure else None
+        emit({"question": made.question, "best": best, "promised": promised, "rows": rows, "advice": made.advice})
     else:
         console = screen()
         show(console, made)
-        if sure:
-            show(console, _promise(made))
+        if some:
+            show(console, _option(made))
         for path in files:
             show(console, f"Written: {path}")
-    if not sure:
-        tell("No kind of certificate can promise that. Pass a --support, declare constants in the model, or ask less.")
+    if not some:
+        tell("No kind of certificate can say that. Pass a --support, declare constants in the model, or ask less.")
         raise typer.Exit(REFUSED)
 
 
 def _told(row: Any) -> dict[str, object]:
-    """A row for scripts: `using` is what keeps the promise; null for the default certificate, which makes none."""
+    """A row for scripts: `call` is what to run; `using` is null for the default certificate, which promises nothing."""
     told = {"kind": row.kind, "answer": row.answer, "promised": row.promised}
-    return {**told, "using": row.written, "note": row.note}
+    return {**told, "using": row.written, "call": row.call, "note": row.note}
 
 
-def _promise(made: "ez.certificates.Plan") -> str:
-    """Who keeps it."""
-    written = made.best.written or ""
-    option = f"--using {OPTIONS[written]}, or " if written in OPTIONS else ""
-    return f"The promise is kept by {option}ez.certify(…, using={written}), not by the default certificate."
+def _option(made: "ez.certificates.Plan") -> str:
+    """How to say `best.call` at the command line."""
+    written = made.best.written
+    if written is None:
+        return "At the command line: epszero certify, without --using."
+    option = f"epszero certify --using {OPTIONS[written]}" if written in OPTIONS else "there is no option for it"
+    return f"At the command line: {option}."
 
 
 def _known_range(support: str, dim: int | None) -> "ez.sets.Box":

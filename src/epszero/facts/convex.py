@@ -90,6 +90,8 @@ def convex_costs(facts: "Facts") -> Known | Unknown:
         if not hessians.convex:
             return Unknown(f"own costs are not convex: an own Hessian has the eigenvalue {hessians.least:.3g}")
         return Known(worst([Provenance.EXACT, derivative.provenance]), "constant own Hessians")
+    if facts.ruled.convex:
+        return Known(worst([Provenance.VERIFIED, derivative.provenance]), facts.ruled.convex)
     word = "ez.declare(convex=True)" if facts.problem.declared.convex else "what the problem takes for granted"
     return Known(Provenance.DECLARED, word)
 

@@ -243,8 +243,9 @@ def derivative_of(facts: "Facts") -> Known | Unknown:
         return Known(Provenance.EXACT, "there are no costs")
     if costs.wrong:
         return Unknown(costs.wrong)
+    followed = not facts.structure.affine and facts.ruled.by_costs  # rules leave no room for a jump or a kink
     kinks = "" if facts.structure.affine else facts.jumps_in_x
-    if not (costs.jumps or costs.by_hand or kinks):
+    if followed or not (costs.jumps or costs.by_hand or kinks):
         return Known(Provenance.EXACT, "by following the operations")
     if facts.problem.declared.convex:
         return Known(Provenance.DECLARED, "ez.declare(convex=True)")

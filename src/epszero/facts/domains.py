@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from epszero._memory import shape_of
 from epszero._types import FloatArray, PyTree, Support
 from epszero.facts.region import Region
 from epszero.functions import Indicator
 from epszero.oracles import OwnData
+from epszero.problems import Problem
 from epszero.problems.backward import Backward, is_part
-from epszero.sets import Box, CvxpySet, Intersection, Polyhedron, Set
+from epszero.sets import Ball, Box, CvxpySet, Intersection, Polyhedron, Set
 
 ROOM = 1e-9  # relative to the width: what a support function may be off by
 
@@ -34,6 +36,14 @@ def domain_box(strategies: Backward, x: PyTree) -> Bounds:
     """The least box around the domain of A, for points like x; open where a part is not a set."""
     sides = jax.tree.leaves(strategies.each(_sides, x), is_leaf=lambda leaf: isinstance(leaf, Bounds))
     return Bounds(*(np.concatenate([getattr(side, name) for side in sides]) for name in ("lower", "upper")))
+
+
+def point_of(problem: Problem, x: PyTree) -> PyTree:
+    """A point of the domain that depends on the problem alone."""
+    start = problem.start
+    if jax.tree.structure(start) == jax.tree.structure(x) and shape_of(start) == shape_of(x):
+        return start
+    return problem.strategies.into_domain(jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), x))
 
 
 def _sides(part: Any, x: Any) -> Bounds:
@@ -167,6 +177,24 @@ def domain_diameter(strategies: Backward, x: PyTree) -> float:
     widths = np.concatenate(found) if found else np.zeros(0)
     unit = float(np.max(widths, initial=0.0))
     return unit * float(np.linalg.norm(widths / unit)) if 0 < unit < np.inf else unit
+
+
+def domain_ball(strategies: Backward, x: PyTree, box: Bounds) -> tuple[FloatArray, float]:
+    """A point, and how far from it the domain reaches at most: by the box around it, or by a ball that it is."""
+    with np.errstate(invalid="ignore"):
+        centre = np.where(np.isfinite(box.lower + box.upper), (box.lower + box.upper) / 2, 0.0)
+        half = np.where(np.isfinite(box.lower) & np.isfinite(box.upper), (box.upper - box.lower) / 2, np.inf)
+    shaped = nested(half[None], x)
+    reaches = jax.tree.leaves(strategies.each(_reach_of, shaped))
+    return centre, float(np.linalg.norm(np.array(reaches)))
+
+
+def _reach_of(part: Any, half: Any) -> Any:
+    """How far a part reaches from the middle of the box around it."""
+    part = part.set if isinstance(part, Indicator) else part
+    by_box = float(np.linalg.norm(np.ravel(half)))
+    one = isinstance(part, Ball) and not part.batch_shape and np.ndim(half) == 2 and part.norm == 2
+    return min(by_box, float(np.max(half)) * (1 + ROOM)) if one else by_box
 
 
 def _width(part: Any, x: Any) -> Any:

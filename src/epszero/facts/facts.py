@@ -7,7 +7,8 @@ are asked for, and remembered (_memory.py), failures too.
 
 *Exact* where O is affine in x: the eigenvalues of its Jacobian, dense, or through the structure of an aggregative game;
 over the corners of the support where the Jacobian is affine in ξ (λ_min is concave in it, the norm convex). *Verified*
-where it is nonlinear (enclosed.py). *Declared* is the user's word, *violated* where what is derived contradicts it.
+where it is nonlinear: by rules of convexity (ruled.py), then by enclosures (enclosed.py). *Declared* is the user's
+word, *violated* where what is derived contradicts it.
 """
 
 import math
@@ -23,14 +24,16 @@ from epszero._memory import by, key_of, remembered, shape_of
 from epszero._types import FloatArray, PyTree, Support
 from epszero.facts.affine import DENSE, ConstantJacobian, constant_jacobian, oracle_at
 from epszero.facts.aggregates import Aggregate, aggregate
+from epszero.facts.bounded import bounded, larger, less, negated
 from epszero.facts.branching import Supremum
 from epszero.facts.constraints import convex_constraints
 from epszero.facts.convex import OwnHessians, convex_costs, own_hessians
 from epszero.facts.corners import over_corners
 from epszero.facts.costs import Costs, costs_of, derivative_of, has_costs
-from epszero.facts.domains import Bounds, domain_box, domain_diameter, support_box, support_centre, tangent
+from epszero.facts.domains import Bounds, domain_box, domain_diameter, point_of, support_box, support_centre, tangent
 from epszero.facts.enclosed import LARGEST, UNENCLOSED, Operator
 from epszero.facts.provenance import Constant, Known, Provenance, Unknown, worst
+from epszero.facts.ruled import NO_RULES, Ruled, ruled
 from epszero.facts.search import between
 from epszero.facts.sizes import additive_R, affine_M
 from epszero.facts.structure import ADDITIVE, Structure, structure_of
@@ -38,6 +41,7 @@ from epszero.oracles import Agents, Oracle
 from epszero.problems import Problem
 
 ALMOST = 1e-10  # of κ: an eigenvalue this little below 0 is rounding
+SMALL = 3  # entries of x and ξ up to which enclosures are refined although rules have an answer
 ROOM = 1e-6  # a declared constant may exceed the exact one by this much, relatively
 BY_EIGENVALUE = "least eigenvalue of the symmetric part of the Jacobian"
 BY_STRUCTURE = "eigenvalues through the structure: blocks of the agents and a coupling of low rank"
@@ -50,17 +54,9 @@ def facts_of(
     shapes count. `effort`: how much work proofs are worth, 1 for what solving and certifying spend."""
     shapes = shape_of((x, row))
     about = shapes, key_of(list(supports))
-    point = remembered(problem, ("point", shapes), lambda: _point(problem, x))
+    point = remembered(problem, ("point", shapes), lambda: point_of(problem, x))
     sample = None if row is None else remembered(problem, ("sample", about), lambda: support_centre(supports, row))
     return Facts(problem, tuple(supports), sample, point, effort, shapes, (*about, effort))
-
-
-def _point(problem: Problem, x: PyTree) -> PyTree:
-    """A point of the domain that depends on the problem alone."""
-    start = problem.start
-    if jax.tree.structure(start) == jax.tree.structure(x) and shape_of(start) == shape_of(x):
-        return start
-    return problem.strategies.into_domain(jax.tree.map(lambda leaf: np.zeros(np.shape(leaf)), x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,24 +182,42 @@ class Facts:
         here = np.asarray(ravel_pytree(self.row)[0])
         return replace(self.operator, support=Bounds(here, here))
 
+    @by("key")
+    def ruled(self) -> Ruled:
+        """What rules of convexity say of O, where it is not affine with a constant Jacobian."""
+        return NO_RULES if self.structure.constant_jacobian else ruled(self)
+
+    @property
+    def _small(self) -> bool:
+        """Whether a search may say more than rules do, for little."""
+        return self.structure.entries + len(self.support.lower) <= SMALL or self.effort > 1
+
     # -- constants ----------------------------------------------------------------------------------------------------
 
     @by("key")
     def slope(self) -> Constant | Unknown:
         """The largest number that is proved to be at most inf ⟨O(x, ξ) − O(y, ξ), x − y⟩/‖x − y‖²: μ, or below 0."""
-        exact = self._exact_slope
-        if exact is not None:
-            return exact
-        return _negated(self._enclosed(lambda: self.at_one_sample.least_slope(self.effort), self.jumps_in_x))
+        return self._slope(np.inf, self.effort, by_rules=not self._small)
 
     @by("key")
     def nonnegative_slope(self) -> Constant | Unknown:
         """The same, refined only until it is seen not to be negative: enough to know that O is monotone."""
-        exact = self._exact_slope
-        if exact is not None:
-            return exact
-        search = lambda: self.at_one_sample.least_slope(self.effort / 2, enough=0.0)  # noqa: E731
-        return _negated(self._enclosed(search, self.jumps_in_x))
+        return self._slope(0.0, self.effort / 2, by_rules=True)
+
+    def _slope(self, enough: float, effort: float, by_rules: bool) -> Constant | Unknown:
+        """Exact, or by rules where they find O monotone and `by_rules` lets that do, or else by a search."""
+        rules = self.ruled.slope if self._exact_slope is None else self._exact_slope
+        if rules is not None and (self._exact_slope is not None or (by_rules and self.ruled.monotone)):
+            return rules
+        return larger(
+            rules, negated(self._enclosed(lambda: self.at_one_sample.least_slope(effort, enough), self.jumps_in_x))
+        )
+
+    def _upper(self, rules: Constant | None, search: Callable[[], Supremum], in_xi: bool) -> Constant | Unknown:
+        """By rules, and by a search where there are none, or where it may say more."""
+        if rules is not None and not self._small:
+            return rules
+        return less(rules, bounded(self._enclosed(search, self._jumps if in_xi else self.jumps_in_x)))
 
     @property
     def _exact_slope(self) -> Constant | None:
@@ -258,7 +272,7 @@ class Facts:
             return Constant(self.aggregate.mu_kappa[1], Provenance.EXACT, BY_STRUCTURE)
         if self.over_corners is not None:
             return self.over_corners[1]
-        return _bounded(self._enclosed(lambda: self.at_one_sample.largest_slope(self.effort), self.jumps_in_x))
+        return self._upper(self.ruled.kappa, lambda: self.at_one_sample.largest_slope(self.effort), in_xi=False)
 
     @by("key")
     def theta(self) -> Constant | Unknown:
@@ -320,7 +334,7 @@ class Facts:
     def _verified_R(self) -> Constant | Unknown:
         if not self.support.bounded:
             return Unknown("the support of ξ is not known, or unbounded: Samples(values, support=…)")
-        return _bounded(self._enclosed(lambda: self.operator.largest_difference(self.effort / 2), self._jumps))
+        return self._upper(self.ruled.R, lambda: self.operator.largest_difference(self.effort / 2), in_xi=True)
 
     @by("key")
     def M(self) -> Constant | Unknown:
@@ -328,8 +342,10 @@ class Facts:
         declared = self._declared("M")
         derived = affine_M(self)
         if derived is None and (declared is None or self.effort > 1):
-            enclosed = _bounded(self._enclosed(lambda: self.operator.largest_value(self.effort / 2), self._jumps))
-            derived = self._around(enclosed.reason) if isinstance(enclosed, Unknown) else enclosed
+            derived = self.ruled.M
+            if derived is None or self._small:
+                enclosed = bounded(self._enclosed(lambda: self.operator.largest_value(self.effort / 2), self._jumps))
+                derived = less(derived, self._around(enclosed.reason) if isinstance(enclosed, Unknown) else enclosed)
         found = [one for one in (derived, declared) if isinstance(one, Constant)]
         if not found:
             return derived if isinstance(derived, Unknown) else Unknown("nothing bounds O")
@@ -363,7 +379,7 @@ class Facts:
     @by("key")
     def jumps_in_x(self) -> str:
         """Why O is not known to be defined and continuous in x; empty where it is."""
-        return self.operator.jumps((0,))
+        return "" if self.ruled.smooth else self.operator.jumps((0,))
 
     @by("key")
     def _jumps(self) -> str:
@@ -381,20 +397,3 @@ class Facts:
     def _declared(self, name: str) -> Constant | None:
         value = getattr(self.problem.declared, name)
         return None if value is None else Constant(value, Provenance.DECLARED, "ez.declare")
-
-
-def _negated(found: Supremum | Unknown) -> Constant | Unknown:
-    """A lower bound from the supremum of the negative; −∞ says something too: nothing is known from below."""
-    return found if isinstance(found, Unknown) else Constant(-found.at_most, Provenance.VERIFIED, _boxes(found))
-
-
-def _bounded(found: Supremum | Unknown) -> Constant | Unknown:
-    if isinstance(found, Unknown):
-        return found
-    if not math.isfinite(found.at_most):
-        return Unknown("it has no bound over domain and support that enclosures could find")
-    return Constant(found.at_most, Provenance.VERIFIED, _boxes(found))
-
-
-def _boxes(found: Supremum) -> str:
-    return f"enclosed over {found.boxes} box{'es' * (found.boxes > 1)}"

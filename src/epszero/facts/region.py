@@ -17,8 +17,10 @@ from jax.flatten_util import ravel_pytree
 from epszero._points import length
 from epszero._trace.intervals import Enclosed, Interval, NoEnclosure
 from epszero._types import FloatArray, PyTree, Support
+from epszero.facts.feature_blocks import Around, Block, blocks, cut, monomials
 from epszero.sets import Ball, Box, Product, Set
 
+PLAIN = 1e-100, 1e100  # sizes whose squares neither overflow nor vanish
 MOST_CORNERS = 20  # entries of a box up to which its corners are looked at, half by half
 SLACK = 1e-9  # samples may lie outside their support by this much, relatively; so is every length rounded up
 
@@ -44,6 +46,7 @@ class Region:
     centre: FloatArray | None = None  # a point of it
     prior: Prior | None = None  # known before the samples at hand
     corners: "tuple[FloatArray, FloatArray] | None" = None  # each corner is a row of one plus a row of the other
+    blocks: tuple[Block, ...] = ()  # of its entries, where more is known of these; all entries, or none
 
     @staticmethod
     def within(diameter: float, dim: int) -> "Region":
@@ -129,8 +132,15 @@ class Region:
             return np.full(c.shape[:-1], self.diameter)
         if self.corners is not None:
             return np.minimum(_farthest_corners(self.corners, c) * (1 + SLACK) + SLACK * self.diameter, self.diameter)
-        apart = np.maximum(self.upper - c, c - self.lower)
-        return np.minimum(length(apart, axis=-1) * (1 + SLACK), self.diameter)
+        apart = np.abs(c - (self.lower + self.upper) / 2)
+        apart += (self.upper - self.lower) / 2
+        if self.blocks:
+            squares = [np.sum(np.square(apart[..., block.places]), axis=-1) for block in self.blocks]
+            each = [np.minimum(block.farthest(c), square) for block, square in zip(self.blocks, squares, strict=True)]
+            return np.minimum(np.sqrt(np.sum(each, axis=0)) * (1 + SLACK), self.diameter)
+        if not PLAIN[0] < self.diameter < PLAIN[1]:
+            return np.minimum(length(apart, axis=-1) * (1 + SLACK), self.diameter)
+        return np.minimum(np.sqrt(np.einsum("...d,...d->...", apart, apart)) * (1 + SLACK), self.diameter)
 
 
 def _corners(lower: FloatArray, upper: FloatArray) -> FloatArray:
@@ -156,14 +166,15 @@ def _farthest_corners(corners: tuple[FloatArray, FloatArray], c: FloatArray) -> 
     found, m = np.empty(rows.shape[:-1]), rows.shape[1]
     anchors = [0, *(8**k for k in range(8) if 8**k < m)]
     for place, until in zip(anchors, [*anchors[1:], m], strict=True):
-        for trial, series in enumerate(rows):
-            far = _farthest_sum(*corners, series[place])
-            found[trial, place:until] = far + length(series[place:until] - series[place], axis=1)
+        moved = rows[:, place:until] - rows[:, place, None]
+        np.sqrt(np.einsum("tmd,tmd->tm", moved, moved), out=found[:, place:until])  # what vanishes is below SLACK
+        found[:, place:until] += np.array([_farthest_sum(*corners, series[place]) for series in rows])[:, None]
     return found.reshape(c.shape[:-1])
 
 
 def features_region(phi: Callable[[PyTree], Any], row: PyTree, support: Support) -> Region | None:
-    """A box around the features φ(ξ) of all ξ in a support, by interval arithmetic; None where there is none."""
+    """A box around the features φ(ξ) of all ξ in a support, by interval arithmetic, and how long they can be where they
+    are monomials of ξ (feature_blocks.py); None where there is none."""
     flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(row)])
     around = Region.of(support, len(flat))
     if around is None or around.lower is None or around.upper is None:
@@ -173,17 +184,48 @@ def features_region(phi: Callable[[PyTree], Any], row: PyTree, support: Support)
         return phi(ravel_pytree(row)[1](xi))
 
     try:
-        enclosure = Enclosed(of_flat, flat)(Interval(around.lower, around.upper))
+        enclosed = Enclosed(of_flat, flat)
+        lower, upper = enclosed(Interval(around.lower, around.upper))
     except NoEnclosure:
         return None
-    bounded = np.isfinite(enclosure.lower).all() and np.isfinite(enclosure.upper).all()
-    return Region.box(enclosure.lower, enclosure.upper) if bounded else None
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        return None
+    found = monomials(of_flat, flat)
+    if not found or around.centre is None or not any(one is not None and len(one[0]) > 1 for one in found):
+        return Region.box(lower, upper)
+    place = _around(support, around)
+    centre = enclosed(Interval(around.centre, around.centre)).lower
+    return _by_blocks(*cut(found, lower, upper, place), blocks(found, place), centre)
+
+
+def _around(support: Support, region: Region) -> Around:
+    assert region.lower is not None
+    assert region.upper is not None
+    assert region.centre is not None
+    parts: list[Around] = []
+    if isinstance(support, Product):
+        for part, size in zip(_members(support), _sizes(support), strict=True):
+            inside = Region.of(part, size)
+            assert inside is not None
+            parts.append(_around(part, inside))
+    return Around(support, region.lower, region.upper, region.centre, region.diameter, tuple(parts))
+
+
+def _by_blocks(lower: FloatArray, upper: FloatArray, parts: list[Block], centre: FloatArray) -> Region:
+    """A box cut by what is known of blocks of entries; `centre` is a point of it."""
+    widths = [length((upper - lower)[part.places]) for part in parts]
+    diameters = [min(width, part.diameter) for width, part in zip(widths, parts, strict=True)]
+    radii = [
+        min(width / 2, part.reach, diameter * math.sqrt(len(part.places) / (2 * len(part.places) + 2)))
+        for width, diameter, part in zip(widths, diameters, parts, strict=True)
+    ]
+    diameter, radius = math.hypot(*diameters) * (1 + SLACK), math.hypot(*radii) * (1 + SLACK)
+    return Region(diameter, radius, lower, upper, np.clip(centre, lower, upper), blocks=tuple(parts))
 
 
 def _product(support: Product, dim: int) -> Region | None:
     """Of parts, one after another."""
-    members: list[Set] = jax.tree.leaves(support.sets, is_leaf=lambda leaf: isinstance(leaf, Set))
-    sizes = [math.prod(part.batch_shape) * math.prod(part.point_shape or (0,)) for part in members]
+    members, sizes = _members(support), _sizes(support)
     if sum(sizes) != dim or 0 in sizes:
         return None
     found = [None if part.batch_shape else Region.of(part, size) for part, size in zip(members, sizes, strict=True)]
@@ -194,6 +236,15 @@ def _product(support: Product, dim: int) -> Region | None:
     circumradius = math.hypot(*(part.circumradius for part in parts))
     corners = [np.concatenate([getattr(part, name) for part in parts]) for name in ("lower", "upper", "centre")]
     return Region(diameter, circumradius, corners[0], corners[1], corners[2])
+
+
+def _members(support: Product) -> list[Set]:
+    return jax.tree.leaves(support.sets, is_leaf=lambda leaf: isinstance(leaf, Set))
+
+
+def _sizes(support: Product) -> list[int]:
+    """How many entries each part has; 0 where that is open."""
+    return [math.prod(part.batch_shape) * math.prod(part.point_shape or (0,)) for part in _members(support)]
 
 
 def _diameter(support: Set) -> float:

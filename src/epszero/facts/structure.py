@@ -49,6 +49,7 @@ class Structure:
         if self.in_xi == NOTHING:
             return f"B(x) = {known}"
         if self.jacobian == "depends on ξ":
+            phi = "ξ" if self.own_features else f"{self.features} feature{'s' * (self.features != 1)} of ξ"
             affine = f", affine in {phi}" if self.in_xi in (AFFINE, FEATURES) else ""
             return f"O(x, ξ) = H(ξ)x + h(ξ){affine}"
         if self.in_xi == ADDITIVE:

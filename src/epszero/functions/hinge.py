@@ -45,4 +45,5 @@ class Hinge(Function):
         values = np.concatenate([-z[at], weight[at] + z[at]])
         rows, slacks = -np.sign(away)[off, None] * eye[off], np.abs(away[off])
         active = np.concatenate([at, away > 0]).tobytes()
-        return Face(eye[at], np.zeros(int(at.sum())), rows, slacks, duals, values, active=active)
+        missed = np.zeros(int(at.sum()))
+        return Face(eye[at], missed, rows, slacks, duals, values, active=active, lifts=duals, separable=True)

@@ -1,13 +1,14 @@
 """A map of a network: nodes in columns by their distance from the origins, edges as wide as their flows."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from epszero.models._inputs import FloatArray, numbers, refuse
-from epszero.models._network import Network, Node
-from epszero.report import BLUE, GREY, figure
+from epszero.models._network import Edge, Node, Trip
+from epszero.report import BLUE, GREY, SKY, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +22,17 @@ BEND = 0.28  # of an arc's height over its length
 Places = dict[Node, FloatArray]
 
 
-def places(net: Network, given: object) -> Places:
+class Drawn(Protocol):
+    """What can be drawn."""
+
+    @property
+    def edges(self) -> tuple[Edge, ...]: ...
+
+    @property
+    def trips(self) -> tuple[Trip, ...]: ...
+
+
+def places(net: Drawn, given: object) -> Places:
     """Where to draw each node: as given, or in columns."""
     nodes = list(dict.fromkeys(node for edge in net.edges for node in (edge.tail, edge.head)))
     if given is None:
@@ -40,7 +51,7 @@ def places(net: Network, given: object) -> Places:
     return {node: (point - points.min(axis=0)) / unit for node, point in found.items()}
 
 
-def _columns(net: Network, nodes: list[Node]) -> Places:
+def _columns(net: Drawn, nodes: list[Node]) -> Places:
     """Column = fewest edges from an origin; within a column, by the mean height of neighbours in earlier ones."""
     column = {origin: 0 for origin, _, _ in net.trips}
     reached = list(column)
@@ -61,13 +72,33 @@ def _columns(net: Network, nodes: list[Node]) -> Places:
     return found
 
 
-def _mean_height(net: Network, found: Places, node: Node) -> float:
+def _mean_height(net: Drawn, found: Places, node: Node) -> float:
     near = [found[a][1] for e in net.edges for a, b in ((e.tail, e.head), (e.head, e.tail)) if b == node and a in found]
     return float(np.mean(near)) if near else 0.0
 
 
-def draw_map(net: Network, where: Places, flows: FloatArray, times: FloatArray, labels: bool | None) -> "Figure":
-    """The network with its flows; labels say flow and time."""
+class Flows(Protocol):
+    """What is drawn, edge by edge."""
+
+    @property
+    def flows(self) -> FloatArray: ...
+
+    @property
+    def times(self) -> FloatArray: ...
+
+
+class Bounds(Protocol):
+    """Of the flows, edge by edge."""
+
+    @property
+    def lower(self) -> Any: ...
+
+    @property
+    def upper(self) -> Any: ...
+
+
+def draw_map(net: Drawn, where: Places, now: Flows, labels: bool | None, band: Bounds | None = None) -> "Figure":
+    """The network with its flows; labels say flow, its bounds where there are any, and time."""
     from matplotlib.patches import FancyArrowPatch  # noqa: PLC0415  (a second of loading, for those who draw)
 
     points = np.array(list(where.values()))
@@ -75,6 +106,7 @@ def draw_map(net: Network, where: Places, flows: FloatArray, times: FloatArray, 
     width = float(np.clip(3.0 + 2.2 * spread[0], 6.0, 12.0))
     sheet = figure(width, float(np.clip(width * (spread[1] + 1.2) / (spread[0] + 1.6), 3.0, 9.0)))
     ax = sheet.subplots()
+    flows, times = now.flows, now.times
     labelled = len(net.edges) <= MOST_LABELLED if labels is None else labels
     largest = max(float(flows.max()), 1e-300)
     for i, edge in enumerate(net.edges):
@@ -82,27 +114,34 @@ def draw_map(net: Network, where: Places, flows: FloatArray, times: FloatArray, 
         bend = _bend(net, where, i)
         share = float(flows[i]) / largest
         used = share > NO_FLOW
-        line = UNUSED + (WIDEST - UNUSED) * share if used else UNUSED
+        line = _width(share) if used else UNUSED
+        ends: dict[str, Any] = {
+            "posA": (a[0], a[1]),
+            "posB": (b[0], b[1]),
+            "connectionstyle": f"arc3,rad={bend}",
+            "shrinkA": _radius(edge.tail),
+            "shrinkB": _radius(edge.head),
+            "joinstyle": "miter",
+            "capstyle": "butt",
+        }
+        if band is not None and band.upper[i] > NO_FLOW * largest:
+            halo = _width(float(band.upper[i]) / largest)
+            ax.add_patch(FancyArrowPatch(**ends, arrowstyle="-", linewidth=halo, color=SKY, alpha=0.5, zorder=0.5))
         ax.add_patch(
             FancyArrowPatch(
-                (a[0], a[1]),
-                (b[0], b[1]),
-                connectionstyle=f"arc3,rad={bend}",
+                **ends,
                 arrowstyle="-|>",
                 mutation_scale=9 + 2.2 * line,
-                shrinkA=_radius(edge.tail),
-                shrinkB=_radius(edge.head),
                 linewidth=line,
                 color=BLUE if used else GREY,
                 linestyle="-" if used else "--",
-                joinstyle="miter",
-                capstyle="butt",
                 zorder=1,
             )
         )
         if labelled:
             middle = (a + b) / 2 + bend / 2 * np.array([b[1] - a[1], a[0] - b[0]])
-            text = f"{flows[i] if used else 0:.3g}\n[{times[i]:.3g}]"
+            between = "" if band is None else _between(band.lower[i], band.upper[i], largest)
+            text = f"{flows[i] if used else 0:.3g}\n{between}[{times[i]:.3g}]"
             ax.text(
                 middle[0], middle[1], text, ha="center", va="center", fontsize=9, linespacing=1.1, zorder=3, bbox=PAPER
             )
@@ -117,10 +156,29 @@ def draw_map(net: Network, where: Places, flows: FloatArray, times: FloatArray, 
     ax.set_aspect("equal")
     ax.set_axis_off()
     what = "flow [time] of each edge" if labelled else "width: flow"
+    if band is not None:
+        what = "flow, its bounds and [time] of each edge" if labelled else "width: flow, and its upper bound"
     who = "; ".join(f"{demand:g} from {origin} to {destination}" for origin, destination, demand in net.trips[:3])
     more = f"; {len(net.trips) - 3} more trips" if len(net.trips) > 3 else ""
     ax.set_title(f"{what}\n{who}{more}", loc="left", fontsize=10)
     return sheet
+
+
+def _width(share: float) -> float:
+    """Of a line, in points."""
+    return UNUSED + (WIDEST - UNUSED) * share
+
+
+def _between(lower: float, upper: float, largest: float) -> str:
+    return f"{_end(lower, largest, math.floor)} … {_end(upper, largest, math.ceil)}\n"
+
+
+def _end(bound: float, largest: float, towards: Callable[[float], int]) -> str:
+    """Of a flow, to three digits, rounded outward; 0 where it is rounding."""
+    if abs(bound) <= NO_FLOW * largest:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(abs(bound))) - 2)
+    return f"{towards(bound / unit) * unit:.4g}"
 
 
 def _radius(node: Node) -> float:
@@ -128,7 +186,7 @@ def _radius(node: Node) -> float:
     return 5.0 + float(np.hypot(3.2 * len(str(node)), 6.0))
 
 
-def _bend(net: Network, where: Places, i: int) -> float:
+def _bend(net: Drawn, where: Places, i: int) -> float:
     """How much edge i curves: parallel ones fan out, opposite ones keep apart, and none runs through a node."""
     edge = net.edges[i]
     same = [j for j, other in enumerate(net.edges) if (other.tail, other.head) == (edge.tail, edge.head)]

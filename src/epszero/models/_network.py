@@ -7,7 +7,7 @@ what all of them would.
 
 import heapq
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -60,16 +60,27 @@ class Network:
 
     def times(self, flows: Any) -> Any:
         """How long each edge takes."""
-        return self.free + self.slope * flows**self.power
+        return self.free + self.slope * (flows if self.linear else flows**self.power)
+
+    def integrals(self, flows: Any) -> Any:
+        """∫₀^v t_e for each edge."""
+        squares = flows * flows  # which an array of powers would hide
+        grown = squares if self.linear else flows ** (self.power + 1.0)
+        return self.free * flows + self.slope * grown / (self.power + 1.0)
+
+    @property
+    def linear(self) -> bool:
+        """Whether times are affine in flows."""
+        return bool((self.power == 1.0).all())
 
 
 def network(edges: Sequence[Road], trips: Sequence[Trip], most_paths: int) -> Network:
     """Checked, with at most so many paths per trip."""
-    roads = tuple(_edge(i, edge) for i, edge in enumerate(_listed("edges", edges)))
+    roads = checked_edges(edges)
     leaving: dict[Node, list[int]] = {}
     for i, edge in enumerate(roads):
         leaving.setdefault(edge.tail, []).append(i)
-    wanted = tuple(_trip(i, trip) for i, trip in enumerate(_listed("trips", trips)))
+    wanted = checked_trips(trips)
     paths: list[tuple[Path, ...]] = []
     for i, (origin, destination, _) in enumerate(wanted):
         found = tuple(itertools.islice(simple_paths(roads, leaving, origin, destination), most_paths))
@@ -82,8 +93,26 @@ def network(edges: Sequence[Road], trips: Sequence[Trip], most_paths: int) -> Ne
     )
 
 
-def distances(edges: Sequence[Edge], times: Sequence[float] | FloatArray, destination: Node) -> dict[Node, float]:
-    """How long the quickest way to the destination takes, from every node that has one (Dijkstra)."""
+def checked_edges(edges: object) -> tuple[Edge, ...]:
+    """Edges as they were given."""
+    return tuple(_edge(i, edge) for i, edge in enumerate(_listed("edges", edges)))
+
+
+def checked_trips(trips: object) -> tuple[Trip, ...]:
+    """Trips as they were given."""
+    return tuple(_trip(i, trip) for i, trip in enumerate(_listed("trips", trips)))
+
+
+def distances(
+    edges: Sequence[Edge],
+    times: Sequence[float] | FloatArray,
+    destination: Node,
+    closed: Collection[Node] = frozenset(),
+) -> dict[Node, float]:
+    """How long the quickest way to the destination takes, from every node that has one (Dijkstra).
+
+    It passes through no node of `closed`.
+    """
     entering: dict[Node, list[int]] = {}
     for i, edge in enumerate(edges):
         entering.setdefault(edge.head, []).append(i)
@@ -95,6 +124,8 @@ def distances(edges: Sequence[Edge], times: Sequence[float] | FloatArray, destin
         if node in done:
             continue
         done[node] = distance
+        if node in closed and node != destination:
+            continue
         for i in entering.get(node, []):
             heapq.heappush(queue, (distance + float(times[i]), next(ticket), edges[i].tail))
     return done

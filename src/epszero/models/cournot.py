@@ -11,7 +11,7 @@ active it solves (quadratic_i + slope) q_i + slope Σ_j q_j = E[ξ] − marginal
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, each, each_or_drawn, generator
-from epszero.models._pictures import sample_rows, strategies_of
+from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
 from epszero.report import COLOURS, GREY, SPREAD, beside, figure, tidy, whole
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PerFirm = ArrayLike  # a number, one per firm, or an interval (lo, hi) to draw from
 MOST_NAMED = 6  # markets that a legend has room for
+MOST_BARS = 300  # error bars of single quantities
 
 
 class Firms(NamedTuple):
@@ -63,7 +64,7 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
     may sell in a market, one number or one per market, a constraint that they share.
 
     A potential game, strongly monotone with μ ≥ min (quadratic + slope): one equilibrium. `game.plot(solution)` shows
-    quantities and prices.
+    quantities and prices, with error bars where `certificate=…` has them.
     """
     N, M = count("firms", firms), count("markets", markets)
     known = None if intercept is None else each("intercept", intercept, M, "market")
@@ -108,49 +109,75 @@ def _total(q: jax.Array) -> jax.Array:
 
 
 def _draw(
-    solution: ez.Solution, *, shape: tuple[int, int], slope: FloatArray, intercept: FloatArray | None
+    solution: ez.Solution,
+    *,
+    certificate: ez.Certificate | None = None,
+    shape: tuple[int, int],
+    slope: FloatArray,
+    intercept: FloatArray | None,
 ) -> "Figure":
     q = strategies_of(solution, shape)
     N, M = shape
+    sure = with_bands(certificate, solution)
+    sheet = figure(9.0 if sure is None else 11.0, 3.6 if certificate is None else 3.9)
+    market = max(1.0, min(M, 30) / 6)
+    ratios = (max(2.0, min(N, 30) / 6), *(() if sure is None else (market,)), market)
+    axes: list[Axes] = list(sheet.subplots(1, len(ratios), width_ratios=ratios))
+    _quantities(axes[0], q, sure)
+    if sure is not None:
+        _totals(axes[1], q.sum(axis=0), sure.aggregate)
     xi = sample_rows(solution, M) if intercept is None else intercept[None]
-    prices = xi - slope * q.sum(axis=0)
-    sheet = figure(9.0, 3.6)
-    left, right = sheet.subplots(1, 2, width_ratios=(max(2.0, min(N, 30) / 6), max(1.0, min(M, 30) / 6)))
-    _quantities(left, q)
-    low, high = np.percentile(prices, SPREAD, axis=0)
-    place, mean = np.arange(M), prices.mean(axis=0)
-    if intercept is None:
-        right.vlines(place, low, high, color=COLOURS[0], alpha=0.35, linewidth=8, label=f"{SPREAD[0]}–{SPREAD[1]} %")
-    right.plot(place, mean, "o", color=COLOURS[0], markersize=7, label="mean" if intercept is None else "price")
-    if solution.multipliers is not None:
-        right.plot(
-            place,
-            mean - solution.multipliers,
-            "_",
-            color=GREY,
-            markersize=18,
-            markeredgewidth=2.5,
-            label="less the multiplier\nof the shared cap",
-        )
-    right.margins(y=0.1)
-    right.set_xlim(-0.6, M - 0.4)
-    right.set_ylim(bottom=min(0.0, float(low.min()) * 1.1))
-    right.set_xticks(place if M <= 12 else np.arange(0, M, -(-M // 12)))
-    right.set_xlabel("market")
-    right.set_ylabel("price per unit")
-    if intercept is None or solution.multipliers is not None:
-        beside(right)
-    tidy(left, right)
+    _prices(axes[-1], xi - slope * q.sum(axis=0), intercept is not None, solution.multipliers, sure)
+    for ax in axes[1:]:
+        ax.set_xlim(-0.6, M - 0.4)
+        ax.set_xticks(np.arange(M) if M <= 12 else np.arange(0, M, -(-M // 12)))
+        ax.set_xlabel("market")
+    tidy(*axes)
+    note(sheet, certificate)
     return sheet
 
 
-def _quantities(ax: "Axes", q: FloatArray) -> None:
-    """A bar per firm, stacked by market."""
+def _prices(
+    ax: "Axes", prices: FloatArray, known: bool, multipliers: FloatArray | None, sure: "ez.Certificate | None"
+) -> None:
+    """Mean and spread, and what is left of them where a cap is shared."""
+    low, high = np.percentile(prices, SPREAD, axis=0)
+    place, mean = np.arange(prices.shape[1]), prices.mean(axis=0)
+    if not known:
+        ax.vlines(place, low, high, color=COLOURS[0], alpha=0.35, linewidth=8, label=f"{SPREAD[0]}–{SPREAD[1]} %")
+    ax.plot(place, mean, "o", color=COLOURS[0], markersize=7, label="price" if known else "mean")
+    if multipliers is not None:
+        label = "less the multiplier\nof the shared cap"
+        ax.plot(place, mean - multipliers, "_", color=GREY, markersize=18, markeredgewidth=2.5, label=label)
+        if sure is not None:
+            band = sure.multipliers
+            bars(ax, place, mean - band.upper, mean - band.lower, "certified multiplier")
+    ax.margins(y=0.1)
+    ax.set_ylim(bottom=min(0.0, float(low.min()) * 1.1))
+    ax.set_ylabel("price per unit")
+    if not known or multipliers is not None:
+        beside(ax)
+
+
+def _totals(ax: "Axes", total: FloatArray, band: Any) -> None:
+    """What all firms sell in each market."""
+    place = np.arange(len(total))
+    ax.bar(place, total, width=0.6, color=[COLOURS[k % len(COLOURS)] for k in place])
+    bars(ax, place, band.lower, band.upper)
+    ax.set_ylabel("sold in all")
+
+
+def _quantities(ax: "Axes", q: FloatArray, sure: "ez.Certificate | None") -> None:
+    """A bar per firm, stacked by market; error bars of each part beside one another, at its upper end."""
     N, M = q.shape
     bottom = np.zeros(N)
+    band = None if sure is None or N * M > MOST_BARS else sure.intervals
     for market in range(M):
         shade = COLOURS[market % len(COLOURS)]
         ax.bar(np.arange(N), q[:, market], bottom=bottom, color=shade, label=f"market {market}")
+        if band is not None:
+            aside = 0.6 * ((market + 0.5) / M - 0.5)
+            bars(ax, np.arange(N) + aside, bottom + band.lower[:, market], bottom + band.upper[:, market])
         bottom += q[:, market]
     whole(ax)
     ax.set_xlabel("firm")

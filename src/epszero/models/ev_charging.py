@@ -11,7 +11,7 @@ monotone with μ ≥ 2 min wear, and the equilibrium is unique where every wear 
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,13 +21,14 @@ from numpy.typing import ArrayLike
 import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
 from epszero.models._inputs import FloatArray, count, each, numbers, refuse
-from epszero.models._pictures import sample_rows, strategies_of
+from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
 from epszero.report import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, beside, figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_VEHICLES = 40  # that are drawn one by one
 PerVehicle = ArrayLike  # a number, one per vehicle, or an interval (lo, hi) to draw from
 
 
@@ -58,7 +59,7 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     per hour, a constraint that they share; `solution.multipliers` are its prices in €/kWh.
 
     A potential game, strongly monotone with μ ≥ 2 min wear: one equilibrium. `game.plot(solution)` shows the demand
-    and the prices; `first_hour=22` lets the clock begin at 22:00.
+    and the prices; `first_hour=22` lets the clock begin at 22:00, `certificate=…` draws its error bars.
     """
     hours = count("hours", hours)
     P, target = _weight(weight, hours), each("reference", reference, hours, "hour")
@@ -134,42 +135,73 @@ def _refuse_impossible(cars: Fleet, hours: int, capacity: FloatArray | None) -> 
 
 
 def _draw(
-    solution: ez.Solution, *, first_hour: int = 0, vehicles: int, reference: FloatArray, capacity: FloatArray | None
+    solution: ez.Solution,
+    *,
+    first_hour: int = 0,
+    certificate: ez.Certificate | None = None,
+    vehicles: int,
+    reference: FloatArray,
+    capacity: FloatArray | None,
 ) -> "Figure":
     hours = len(reference)
     x = strategies_of(solution, (vehicles, hours))
     prices = sample_rows(solution, hours)
-    multipliers = solution.multipliers
+    multipliers, sure = solution.multipliers, with_bands(certificate, solution)
     start = count("first_hour", first_hour, least=0)
-    panels = 2 if capacity is None else 3
-    sheet = figure(8.0, 2.4 * panels + 0.4)
-    axes: list[Axes] = list(sheet.subplots(panels, 1, sharex=True))
+    each = sure is not None and vehicles <= MOST_VEHICLES
+    panels = ["demand", *(["each"] if each else []), "price", *([] if capacity is None else ["capacity"])]
+    sheet = figure(8.0, 2.4 * len(panels) + (0.4 if certificate is None else 0.7))
+    axes: list[Axes] = list(sheet.subplots(len(panels), 1, sharex=True))
+    on = dict(zip(panels, axes, strict=True))
+    middle = np.arange(hours) + 0.5
 
-    _spread(axes[0], x, BLUE, "average", "of the vehicles")
-    axes[0].stairs(reference, color="black", linestyle="--", baseline=None, label="reference")
+    demand = on["demand"]
+    _spread(demand, x, BLUE, "average", "of the vehicles")
+    demand.stairs(reference, color="black", linestyle="--", baseline=None, label="reference")
     if capacity is not None:
         if multipliers is None:
             refuse("solution", "was found without the capacity that this game has", "Pass a solution of it")
-        axes[0].stairs(
+        demand.stairs(
             capacity / vehicles, color=RED, linewidth=2.0, linestyle=":", baseline=None, label="capacity / vehicles"
         )
-        axes[2].bar(np.arange(hours) + 0.5, multipliers, width=0.9, color=PURPLE)
-        axes[2].set_ylabel("price of the capacity\n(€/kWh)")
-    axes[0].set_ylabel("demand per vehicle\n(kWh per hour)")
-    axes[0].set_ylim(bottom=0.0)
-    axes[0].set_title(f"{vehicles:,} vehicles, {x.sum():,.4g} kWh", loc="left", fontsize=11)
-    _spread(axes[1], prices, ORANGE, "mean", f"of {len(prices):,} samples")
-    axes[1].axhline(0.0, color=GREY, linewidth=0.8)
-    axes[1].set_ylabel("energy price\n(€/kWh)")
+        on["capacity"].bar(middle, multipliers, width=0.9, color=PURPLE)
+        on["capacity"].set_ylabel("price of the capacity\n(€/kWh)")
+    if sure is not None:
+        total = sure.aggregate
+        bars(demand, middle, total.lower / vehicles, total.upper / vehicles, "certified\naverage")
+        if capacity is not None:
+            bars(on["capacity"], middle, sure.multipliers.lower, sure.multipliers.upper)
+    if sure is not None and each:
+        _each(on["each"], x, sure.intervals)
+    demand.set_ylabel("demand per vehicle\n(kWh per hour)")
+    demand.set_ylim(bottom=0.0)
+    demand.set_title(f"{vehicles:,} vehicles, {x.sum():,.4g} kWh", loc="left", fontsize=11)
+    _spread(on["price"], prices, ORANGE, "mean", f"of {len(prices):,} samples")
+    on["price"].axhline(0.0, color=GREY, linewidth=0.8)
+    on["price"].set_ylabel("energy price\n(€/kWh)")
 
     every = -(-hours // 12)
     axes[-1].set_xticks(range(0, hours + 1, every), [f"{(start + h) % 24}:00" for h in range(0, hours + 1, every)])
     axes[-1].set_xlim(0, hours)
     axes[-1].set_xlabel("time of day")
-    for ax in axes[:2]:
+    for ax in (demand, on["price"]):
         beside(ax)
     tidy(*axes)
+    note(sheet, certificate)
     return sheet
+
+
+def _each(ax: "Axes", x: FloatArray, band: Any) -> None:
+    """Every vehicle's demand with its error bars, side by side within the hour."""
+    vehicles, hours = x.shape
+    places = np.arange(hours) + (np.arange(vehicles)[:, None] + 0.5) / vehicles
+    bars(ax, places.ravel(), band.lower.ravel(), band.upper.ravel(), thick=0.7)
+    ax.plot(places.ravel(), x.ravel(), "o", color=BLUE, markersize=2.0, zorder=6, label="each vehicle,\nin their order")
+    for hour in range(1, hours):
+        ax.axvline(hour, color=GREY, linewidth=0.4, alpha=0.5)
+    ax.set_ylabel("each vehicle\n(kWh per hour)")
+    ax.set_ylim(bottom=min(0.0, float(band.lower.min())))
+    beside(ax)
 
 
 def _spread(ax: "Axes", rows: FloatArray, colour: str, middle: str, whose: str) -> None:

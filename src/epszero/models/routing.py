@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, refuse
 from epszero.models._map import Places, draw_map, places
-from epszero.models._network import Edge, Network, Path, Road, Trip, distances, network
-from epszero.models._pictures import sample_rows, strategies_of
+from epszero.models._network import Edge, Network, Node, Path, Road, Trip, distances, network
+from epszero.models._pictures import note, sample_rows, strategies_of, with_bands
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +54,8 @@ def routing(
     `uncertain=True`: a sample has one extra delay per edge, added to its time.
 
     `game.plot(solution)` draws the map, with `positions={node: (x, y)}` or else in columns; `labels=False` leaves out
-    flows and times. `ez.models.traffic(solution)` gives flows, times and paths as numbers.
+    flows and times, `certificate=…` adds error bars of the flows. `ez.models.traffic(solution)` gives flows, times and
+    paths as numbers.
     """
     net = network(edges, trips, count("most_paths", most_paths))
     potential = _beckmann(net)
@@ -77,6 +78,7 @@ class Traffic:
     paths: tuple[tuple[Path, ...], ...]  # of each trip, as numbers of edges
     path_flows: tuple[FloatArray, ...]
     path_times: tuple[FloatArray, ...]
+    closed: frozenset[Node] = frozenset()  # nodes that are not passed through
 
     @property
     def total_time(self) -> float:
@@ -91,7 +93,7 @@ class Traffic:
         out is missed here and nowhere else.
         """
         quickest = sum(
-            demand * distances(self.edges, np.maximum(self.times, 0.0), destination)[origin]
+            demand * distances(self.edges, np.maximum(self.times, 0.0), destination, self.closed)[origin]
             for origin, destination, demand in self.trips
         )
         return 1.0 - quickest / self.total_time if self.total_time > 0 else 0.0
@@ -107,7 +109,7 @@ class Traffic:
         return "\n".join(lines)
 
 
-def traffic(solution: ez.Solution) -> Traffic:
+def traffic_of(solution: ez.Solution) -> Traffic:
     """Flows and times on edges and paths, for a solution of a game made by `ez.models.routing`."""
     picture = getattr(getattr(solution, "problem", None), "picture", None)
     if not isinstance(picture, _Map):
@@ -132,9 +134,14 @@ class _Map:
         own_times = tuple(net.of_trip(i).T @ times for i in range(len(net.trips)))
         return Traffic(net.edges, flows, times, net.trips, net.paths, tuple(x), own_times)
 
-    def __call__(self, solution: ez.Solution, *, labels: bool | None = None) -> "Figure":
-        now = self.traffic(solution)
-        return draw_map(self.network, self.places, now.flows, now.times, labels)
+    def __call__(
+        self, solution: ez.Solution, *, labels: bool | None = None, certificate: ez.Certificate | None = None
+    ) -> "Figure":
+        now, sure = self.traffic(solution), with_bands(certificate, solution)
+        band = None if sure is None else sure.interval(self.network.uses)
+        sheet = draw_map(self.network, self.places, now, labels, band)
+        note(sheet, certificate)
+        return sheet
 
 
 def _beckmann(net: Network) -> Cost:
@@ -142,7 +149,7 @@ def _beckmann(net: Network) -> Cost:
 
     def potential(x: list[jax.Array], delay: jax.Array | float) -> jax.Array:
         v = net.uses @ jnp.concatenate(x)
-        return jnp.sum((net.free + delay) * v + net.slope * v ** (net.power + 1.0) / (net.power + 1.0))
+        return jnp.sum(net.integrals(v) + delay * v)
 
     return potential
 

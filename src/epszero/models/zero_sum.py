@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, number, numbers, refuse
-from epszero.models._pictures import sample_rows, strategies_of
+from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
 from epszero.problems import Declared
 from epszero.report import BLUE, ORANGE, figure, tidy, whole
 
@@ -35,7 +35,8 @@ def zero_sum(matrix: ArrayLike | None = None, shape: Shape | None = None, *, nor
     Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
     forward-backward-forward by itself. For samples, `norm`, a bound on ‖A‖₂ of every matrix that can occur, does the
     same; a loose one makes the steps short, and without it method and step are found on the way.
-    `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them.
+    `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them,
+    `certificate=…` draws error bars, or says why there are none: samples that multiply x have none.
     """
     if matrix is None:
         if shape is None:
@@ -83,6 +84,7 @@ def _draw(
     *,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
+    certificate: ez.Certificate | None = None,
     matrix: FloatArray | None,
     shape: Shape,
 ) -> "Figure":
@@ -92,13 +94,16 @@ def _draw(
         seen = sample_rows(solution, shape[0] * shape[1])
         paid = np.mean(seen, axis=0, dtype=np.float64).reshape(shape)
         whose = f" under the mean of {len(seen):,} matrices"
-    sheet = figure(8.0, 3.4)
+    sure = with_bands(certificate, solution)
+    sheet = figure(8.0, 3.4 if certificate is None else 3.7)
     axes = sheet.subplots(1, 2, sharey=True)
     sides = (("player 0, who pays", "row", rows, x, BLUE), ("player 1, who gets", "column", columns, y, ORANGE))
-    for ax, (title, what, names, strategy, colour) in zip(axes, sides, strict=True):
+    for side, (ax, (title, what, names, strategy, colour)) in enumerate(zip(axes, sides, strict=True)):
         if names is not None and len(names) != len(strategy):
             refuse(f"{what}s", f"has {len(names)} names for {len(strategy)}", f"Give one name per {what}")
         ax.bar(np.arange(len(strategy)), strategy, color=colour)
+        if sure is not None:
+            bars(ax, np.arange(len(strategy)), sure.intervals.lower[side], sure.intervals.upper[side])
         ax.set_title(title, fontsize=10)
         ax.set_xlabel(what)
         if names is not None:
@@ -111,4 +116,5 @@ def _draw(
     value = 0.0 if abs(value) < 1e-9 * np.abs(paid).max() else value  # rounding
     sheet.suptitle(f"value {value:.4g}{whose}", fontsize=11)
     tidy(*axes)
+    note(sheet, certificate)
     return sheet

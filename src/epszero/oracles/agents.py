@@ -85,7 +85,9 @@ class Agents(Oracle):
         features = self.features
         if features is None:
             return self.replaced(gradient=self._traced_gradient(x, one))
-        features = features if is_own(features) else traced(features, (), one)
+        if is_own(features):
+            return self.replaced(gradient=self._traced_gradient(x, one))
+        features = traced(features, (), one)
         return self.replaced(gradient=self._traced_gradient(x, jax.eval_shape(features, (), one)), features=features)
 
     def _traced_gradient(self, x: PyTree, xi: PyTree) -> Any:

@@ -177,6 +177,14 @@ class Profile:
     names: list[str]  # of the entries, or of groups of them
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Of error bars, one per entry."""
+
+    lower: FloatArray
+    upper: FloatArray
+
+
 def profile(rows: FloatArray, names: Sequence[str], spread: tuple[int, int]) -> Profile:
     """Of the rows of a matrix; where there are too many columns, of neighbouring ones together."""
     many = rows.shape[1]
@@ -190,11 +198,14 @@ def profile(rows: FloatArray, names: Sequence[str], spread: tuple[int, int]) -> 
     return Profile(rows.mean(axis=0), low, high, list(names))
 
 
-def stairs(name: str, title: str, labels: tuple[str, str], found: Profile, kind: str, band: str) -> Chart:
-    """A step per entry, with the band behind it; `band`: what it is, empty where there is none."""
+def stairs(
+    name: str, title: str, labels: tuple[str, str], found: Profile, kind: str, band: str, ends: Ends | None = None
+) -> Chart:
+    """A step per entry, with the band behind it and error bars; `band`: what it is, empty where there is none."""
     many = len(found.mean)
     x = Axis(0.0, float(many), LEFT, WIDTH - RIGHT)
     values = [found.mean, found.low, found.high] if band else [found.mean]
+    values += [] if ends is None else [ends.lower, ends.upper]
     _, y = axes([0.0], [0.0, *np.concatenate(values).tolist()], False, False)
     longest = max(len(_brief(name)) for name in found.names)
     every = math.ceil(many * (longest + 2) * LETTER / (WIDTH - LEFT - RIGHT))
@@ -203,18 +214,35 @@ def stairs(name: str, title: str, labels: tuple[str, str], found: Profile, kind:
     if band:
         back = _steps(x, y, found.low, reverse=True)
         paths.insert(0, Path(f"band {kind}", f"{_steps(x, y, found.high)}L{back[1:]}Z"))
+    if ends is not None:
+        paths.append(Path("bars", _bars(x, y, ends)))
     top, least = int(np.argmax(found.mean)), int(np.argmin(found.mean))
     says = (
         f"{many} steps; the largest mean is {short(_round(found.mean[top]))} at {found.names[top]}, the least "
         f"{short(_round(found.mean[least]))} at {found.names[least]}."
     )
     legend = [(f"line {kind}", "mean" if band else "value")] + ([(f"band {kind}", band)] if band else [])
+    if ends is not None:
+        says += f" Error bars, the longest of {short(_round(float(np.max(ends.upper - ends.lower))))}."
+        legend.append(("bars", f"error bars of the {'mean' if band else 'value'}"))
     return Chart(name, title, says, *labels, ticks, tick_marks(y), paths, legend=legend)
 
 
 def _steps(x: Axis, y: Axis, values: FloatArray, reverse: bool = False) -> str:
     corners = [point for i, v in enumerate(values.tolist()) for point in ((i, v), (i + 1, v))]
     return line(x, y, corners[::-1] if reverse else corners)
+
+
+def _bars(x: Axis, y: Axis, ends: Ends) -> str:
+    """A vertical line per entry, with ends."""
+    half = min(4.0, 0.3 * (x.at(1.0) - x.at(0.0)))
+    drawn: list[str] = []
+    for i, (low, high) in enumerate(zip(ends.lower.tolist(), ends.upper.tolist(), strict=True)):
+        if y.shows(low) and y.shows(high):
+            at, down, up = x.at(i + 0.5), y.at(low), y.at(high)
+            drawn.append(f"M{at:.1f} {down:.1f}V{up:.1f}")
+            drawn += [f"M{at - half:.1f} {end:.1f}h{2 * half:.1f}" for end in (down, up)]
+    return "".join(drawn)
 
 
 def _round(value: float) -> float:

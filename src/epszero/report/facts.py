@@ -11,6 +11,8 @@ import numpy as np
 from epszero._types import PyTree
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Plan
+from epszero.certificates import remedies as remedy
+from epszero.certificates.remedies import FLOOR, Part, Remedy
 from epszero.report.words import PROVENANCES, STANDINGS, bound, number, percent, size_of
 from epszero.samples import Samples
 from epszero.solve import Solution
@@ -24,6 +26,18 @@ MEANINGS = {
     "R": "most that O(x, ξ) changes with the sample",
     "M": "largest O(x, ξ)",
     "diameter": "of the domain",
+}
+
+
+PARTS = {
+    Part.VARIANCE: "by variance: how much samples differ",
+    Part.RANGE: "by range: how far the support reaches",
+    Part.SPLIT: "by the split of δ among the lines",
+}
+REMEDIES = {
+    Remedy.SAMPLES: "twice the samples",
+    Remedy.SUPPORT: "a support half as wide, if that can be vouched for",
+    Remedy.QUESTION: 'only this line, by of="distance"',
 }
 
 
@@ -55,7 +69,8 @@ def numbers(certificate: Certificate, game: bool | None, loss: bool | None) -> l
         rows.append(_bound("savings of all together", certificate.total_exploitability, "", notes.get("total", "")))
     if certificate.cost_gap is not None or loss is not False:
         rows.append(_bound("cost above the least", certificate.cost_gap, "", notes.get("cost_gap", "")))
-    rest = {name: value for name, value in terms.items() if name not in ("empirical", "deviation")}
+    known = {"empirical", "deviation", FLOOR, *(f"distance by {part}" for part in Part)}
+    rest = {name: value for name, value in terms.items() if name not in known}
     rows += [Line(name.replace("_", " "), number(value), "enters the bound") for name, value in rest.items()]
     return rows
 
@@ -64,6 +79,37 @@ def _bound(name: str, value: float | None, size: str, note: str) -> Line:
     if value is None:
         return Line(name, "no bound", note)
     return Line(name, f"≤\u00a0{bound(value)}", f"{size}{note}".strip())
+
+
+def made_of(certificate: Certificate) -> list[Line]:
+    """The parts of the distance, and what no bound can be below; nothing where it does not come from a piece."""
+    parts = remedy.parts(certificate)
+    if not parts or certificate.distance is None:
+        return []
+    rows = [
+        Line(PARTS[part], number(size, 3), f"{100 * size / certificate.distance:.0f}\u00a0% of the bound")
+        for part, size in parts.items()
+    ]
+    floor = certificate.terms[FLOOR]
+    says = "an outcome at a corner of the support, too rare to be seen in so many samples, moves the truth so far"
+    return [*rows, Line("the floor: no bound that holds for every law is below", number(floor, 3), says)]
+
+
+def remedies(certificate: Certificate) -> list[Line]:
+    """About what the distance would be, the best first."""
+    now = certificate.distance
+    found = sorted(remedy.forecasts(certificate).items(), key=lambda item: item[1])
+    return [
+        Line(_asked(which, certificate), f"≈\u00a0{number(away, 3)}", f"{100 * (1 - away / now):.0f}\u00a0% less")
+        for which, away in found
+        if now is not None
+    ]
+
+
+def _asked(which: Remedy, certificate: Certificate) -> str:
+    if which is Remedy.RISK:
+        return f"δ = {number(2 * certificate.delta)} in place of {number(certificate.delta)}"
+    return REMEDIES[which]
 
 
 def leanings(certificate: Certificate) -> list[Line]:

@@ -22,7 +22,7 @@ from epszero._types import PyTree
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Plan, Verdict
 from epszero.problems import AggregativeGame, Game, Minimization
-from epszero.report import answer, charts, facts, forecast_view, words
+from epszero.report import answer, bars, charts, facts, forecast_view, words
 from epszero.report.files import write_file
 from epszero.report.forecast import forecast
 from epszero.solve import Solution
@@ -78,7 +78,7 @@ def report(
         "title": heading,
         "certificate": None if certificate is None else _certificate(certificate, solution),
         "forecast": forecast_view.view(None if certificate is None else forecast(certificate, solution)),
-        "solution": None if solution is None else _solution(solution),
+        "solution": None if solution is None else _solution(solution, certificate),
         "audit": None if given.get("audit") is None else _audit(given["audit"]),
         "plan": None if given.get("plan") is None else _plan(given["plan"]),
         "asked": [row for row in (asked, drawn) if row is not None],
@@ -188,6 +188,9 @@ def _certificate(certificate: Certificate, solution: Solution | None) -> dict[st
         "reason": certificate.reason,
         "by": certificate.by,
         "numbers": [] if refused else facts.numbers(certificate, game, loss),
+        "made": facts.made_of(certificate),
+        "remedies": facts.remedies(certificate),
+        "most": words.helps_most(certificate),
         "leanings": rows,
         "words": [row.name for row in rows if row.value == "declared"],
         "guesses": [row.name for row in rows if row.value == "estimated"],
@@ -197,15 +200,17 @@ def _certificate(certificate: Certificate, solution: Solution | None) -> dict[st
     }
 
 
-def _solution(solution: Solution) -> dict[str, Any]:
+def _solution(solution: Solution, certificate: Certificate | None) -> dict[str, Any]:
     trace = solution.trace
     return {
         "headline": words.solution_headline(solution),
         "failed": solution.status.is_failure,
         "run": facts.run(solution),
         "convergence": charts.convergence(trace.iterations, trace.residual),
-        "parts": answer.parts(solution),
-        "picture": answer.picture(solution),
+        "parts": answer.parts(solution, certificate),
+        "picture": answer.picture(solution, certificate),
+        "bars": bars.said(certificate),
+        "tables": bars.tables(certificate, solution, answer.entry_names(solution)),
     }
 
 

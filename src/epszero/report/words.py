@@ -6,6 +6,7 @@ import numpy as np
 
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Known, Plan, Verdict
+from epszero.certificates.remedies import Part, parts
 from epszero.samples import Samples
 from epszero.solve import Solution
 
@@ -78,6 +79,11 @@ def bound(value: float | None, digits: int = 4) -> str:
     return number(None if value is None else upward(float(value), digits), digits)
 
 
+def lower_bound(value: float, digits: int = 4) -> str:
+    """A number that bounds something from below: rounded down, never up."""
+    return number(-upward(-float(value), digits), digits)
+
+
 def percent(share: float, digits: int = 3) -> str:
     """13 %, rounded up."""
     return f"{bound(100 * share, digits)}\u00a0%"
@@ -111,6 +117,19 @@ def certificate_headline(certificate: Certificate) -> str:
     if certificate.cost_gap is not None:
         more.append(f"Its cost is at most {bound(certificate.cost_gap, 2)} above the least possible.")
     return " ".join([first, *more])
+
+
+def helps_most(certificate: Certificate) -> str:
+    """What the largest part of the distance asks for."""
+    made = parts(certificate)
+    if not made:
+        return ""
+    most = max(made, key=lambda part: made[part])
+    return {
+        Part.VARIANCE: "Most of it is variance: more samples help most.",
+        Part.RANGE: "Most of it is range: the narrowest support that can be vouched for helps most, and more samples.",
+        Part.SPLIT: "Most of it is the split of δ: asking for this line alone helps most.",
+    }[most]
 
 
 def caption(certificate: Certificate) -> str:
@@ -185,11 +204,8 @@ def audit_headline(audit: Audit) -> str:
 
 
 def plan_headline(plan: Plan) -> str:
-    """The best row that is promised."""
-    if not plan.promised:
-        return f"Nothing can be promised for this question: {plan.question}."
-    best, enough = plan.promised[0], " samples are enough" if plan.counts else ""
-    return f"For {plan.asked}: {number(best.answer)}{enough}, by {best.kind}."
+    """What to go by."""
+    return f"For {plan.asked}: {plan.advice}" if plan.advice else f"Nothing can be said: {plan.question}."
 
 
 def _many(count: int, one: str, several: str) -> str:

@@ -72,10 +72,18 @@ class Set(Shaped):
         """Of a single set: the piece of its normal cone that x and z lie on (sets/faces.py); None where it has none."""
         return self._face(np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64))
 
+    def corners(self, n: int) -> FloatArray | None:
+        """Of a single set of points with n entries: the points whose hull it is, in rows; None where they are many."""
+        return None if self.batch_shape else self._corners(n)
+
+    def linear_rows(self, n: int) -> Rows | None:
+        """Of a single set: what its faces are read from; None where it says them in another way, or has none."""
+        return self._linear_rows(n) if type(self)._face is Set._face else None
+
     @property
     def polyhedral(self) -> bool:
         """Whether `face` has something to say: known before any point is looked at."""
-        return self._polyhedral
+        return remembered(self, "polyhedral", lambda: self._polyhedral)
 
     def point(self) -> FloatArray:
         """A point of the set (one for each set of the batch)."""
@@ -97,6 +105,10 @@ class Set(Shaped):
     def _contains(self, v: Array, tol: float) -> Array:
         away = norm(v - self._project(v), self.rank)
         return jnp.isfinite(away) & (away <= tol * jnp.maximum(1.0, norm(v, self.rank)))
+
+    def _corners(self, n: int) -> FloatArray | None:
+        del n
+        return None
 
     def _normal(self, x: FloatArray, z: FloatArray) -> Normal:
         gap = max(float(self.support(z) - np.sum(z * x)), 0.0)

@@ -97,6 +97,11 @@ class Ball(Set):
         missed = np.concatenate([[slack], np.zeros(len(still))])
         return Face(normals, missed, kept, lengths, duals, values, active=active)
 
+    def _corners(self, n: int) -> FloatArray | None:
+        if self.norm != 1:
+            return None
+        return np.broadcast_to(self.center, n) + float(self.radius) * np.vstack([np.eye(n), -np.eye(n)])
+
     def _conic(self, n: int) -> ConicForm:
         c, r, eye = np.broadcast_to(self.center, n), self.radius.reshape(1), np.eye(n)
         if self.norm == 2:

@@ -13,6 +13,8 @@ from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
 from epszero.sets.conic import ConicForm
 
+FEW = 8  # entries of a box up to which its corners are written down
+
 
 class Box(Set):
     """Entries between `lower` and `upper`."""
@@ -34,6 +36,12 @@ class Box(Set):
 
     def _diameter(self) -> Array:
         return norm(jnp.broadcast_to(self.upper - self.lower, self.batch_shape + self.known_point_shape))
+
+    def _corners(self, n: int) -> FloatArray | None:
+        if n > FEW or not (np.isfinite(self.lower).all() and np.isfinite(self.upper).all()):
+            return None
+        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+        return np.where(bits == 1, self.upper, self.lower)
 
     def _conic(self, n: int) -> ConicForm:
         lower, upper = np.broadcast_to(self.lower, n), np.broadcast_to(self.upper, n)

@@ -30,6 +30,8 @@ class Face(NamedTuple):
     curvature: FloatArray | float = 0.0  # Q, a diagonal
     active: bytes = b""  # which piece it is: equal for equal pieces of one set
     mended: FloatArray | float = 0.0  # what was added to z so that it is in A(x) to the last digit
+    lifts: FloatArray | None = None  # (q, t): in the span of N; value k alone rises by 1 where it is added to z
+    separable: bool = False  # entry by entry, not only near x: rows and functionals have one entry each
 
 
 class Rows:
@@ -38,66 +40,113 @@ class Rows:
     def __init__(self, G: FloatArray, h: FloatArray, equal: Any) -> None:
         self.G, self.h, self.equal = G, h, equal
         self.sizes = np.abs(G)
-        self._known: dict[bytes, tuple[FloatArray, FloatArray, Any, Any] | None] = {}
+        self.separable = bool((np.count_nonzero(G, axis=1) <= 1).all())
+        self._known: dict[bytes, _Leant | None] = {}
 
     def face(self, x: FloatArray, z: FloatArray) -> Face | None:
         """At x with the normal z; None where z is not normal there, or its multipliers are not unique."""
         slack = self.h - self.G @ x
-        size = np.maximum(np.abs(self.h), self.sizes @ np.abs(x))
-        touched = np.flatnonzero(~self.equal & (slack <= TOUCHED * np.maximum(size, 1e-300)))
-        kept, pulls = self._leant_on(touched, z)
+        return self.face_of(slack, touched(slack, np.abs(self.h), self.sizes @ np.abs(x)), z)
+
+    def face_of(self, slack: FloatArray, touching: Any, z: FloatArray) -> Face | None:
+        """The same, from the slacks and from which rows have none."""
+        kept, pulls = self._leant_on(np.flatnonzero(touching & ~self.equal), z)
         if kept is None:
             return None
-        normals, back, fixed, rest = kept
-        apart = z - pulls @ normals
-        if float(np.abs(apart).max(initial=0.0)) > 1e-9 * max(float(np.abs(z).max(initial=0.0)), 1e-300):
+        apart = z - pulls @ kept.normals
+        if np.abs(apart).max(initial=0.0) > 1e-9 * max(np.abs(z).max(initial=0.0), 1e-300):
             return None
-        own = len(normals) - len(fixed)
-        held = touched[: len(touched)] if own == len(touched) else np.setdiff1d(np.flatnonzero(~self.equal), rest)
-        missed = np.concatenate([slack[held], slack[fixed]])
+        missed, own = slack[kept.held], kept.own
         return Face(
-            normals,
+            kept.normals,
             missed,
-            self.G[rest],
-            slack[rest],
-            back[:own],
+            kept.others,
+            slack[kept.rest],
+            kept.back[:own],
             pulls[:own],
-            active=held.tobytes(),
+            active=kept.active,
             mended=-apart,
+            lifts=kept.normals[:own],
+            separable=self.separable,
         )
 
-    def _leant_on(self, touched: Any, z: FloatArray) -> tuple[Any, FloatArray]:
+    def _leant_on(self, near: Any, z: FloatArray) -> "tuple[_Leant | None, FloatArray]":
         """The face of the rows that pull, and how much each does: all that are touched, or those of least squares."""
-        known = self._face(touched)
+        known = self._face(near)
         if known is not None:
-            pulls = known[1] @ z
-            own = pulls[: len(touched)]
-            if (own > PULLED * max(float(np.abs(pulls).max(initial=0.0)), 1e-300)).all():
+            pulls = known.back @ z
+            own = pulls[: len(near)]
+            if (own > PULLED * max(np.abs(pulls).max(initial=0.0), 1e-300)).all():
                 return known, pulls
         from scipy.optimize import nnls  # noqa: PLC0415  (slow to load)
 
         fixed = self.G[self.equal]
-        generators = np.vstack([self.G[touched], fixed, -fixed])
-        found = nnls(generators.T, z)[0][: len(touched)] if len(generators) else np.zeros(0)
-        leant = touched[found > PULLED * max(float(found.max(initial=0.0)), 1e-300)]
+        generators = np.vstack([self.G[near], fixed, -fixed])
+        found = nnls(generators.T, z)[0][: len(near)] if len(generators) else np.zeros(0)
+        leant = near[found > PULLED * max(float(found.max(initial=0.0)), 1e-300)]
         known = self._face(leant)
-        return known, np.zeros(0) if known is None else known[1] @ z
+        return known, np.zeros(0) if known is None else known.back @ z
 
-    def _face(self, kept: Any) -> tuple[FloatArray, FloatArray, Any, Any] | None:
-        """Normals, what turns z into multipliers, the equations among them, and the other rows; by the rows kept."""
+    def _face(self, kept: Any) -> "_Leant | None":
+        """By the rows kept."""
         key = kept.tobytes()
         if key not in self._known:
             self._known[key] = self._found(kept)
         return self._known[key]
 
-    def _found(self, kept: Any) -> tuple[FloatArray, FloatArray, Any, Any] | None:
+    def _found(self, kept: Any) -> "_Leant | None":
         fixed = np.flatnonzero(self.equal)
         fixed = fixed[independent_rows(self.G[fixed])]
-        normals = np.vstack([self.G[kept], self.G[fixed]])
+        held = np.concatenate([kept, fixed]).astype(int)
+        normals = self.G[held]
         if len(normals) and np.linalg.matrix_rank(normals, tol=ALIKE * float(np.abs(normals).max())) < len(normals):
             return None  # multipliers are not unique: this piece has no one way to say how firm it is
         back: Any = np.linalg.pinv(normals.T) if len(normals) else np.zeros((0, self.G.shape[1]))
-        return normals, back, fixed, np.setdiff1d(np.flatnonzero(~self.equal), kept)
+        rest = np.setdiff1d(np.flatnonzero(~self.equal), kept)
+        return _Leant(normals, back, held, len(kept), rest, self.G[rest], kept.tobytes())
+
+
+class _Leant(NamedTuple):
+    """Rows that x leans on, and the equations."""
+
+    normals: FloatArray
+    back: FloatArray  # what turns z into multipliers
+    held: Any  # numbers of the normals
+    own: int  # how many of them are no equations
+    rest: Any  # numbers of the other rows
+    others: FloatArray  # these rows
+    active: bytes
+
+
+def touched(slack: FloatArray, of_h: FloatArray, of_x: FloatArray) -> Any:
+    """Which slacks are none, given the sizes of h and of Gx."""
+    return slack <= TOUCHED * np.maximum(np.maximum(of_h, of_x), 1e-300)
+
+
+class Alike:
+    """Many sets {x : Gx ≤ h} that differ in h alone: their faces, at a point of each."""
+
+    def __init__(self, members: list[Rows]) -> None:
+        self.members = members
+        self.h = np.stack([one.h for one in members])
+        self.of_h = np.abs(self.h)
+
+    @staticmethod
+    def of(members: "list[Rows | None]") -> "Alike | None":
+        """None where they differ in more."""
+        known = [one for one in members if one is not None]
+        if len(known) < len(members) or not known:
+            return None
+        first = known[0]
+        alike = all(np.array_equal(one.G, first.G) and np.array_equal(one.equal, first.equal) for one in known)
+        return Alike(known) if alike else None
+
+    def faces(self, X: FloatArray, Z: FloatArray) -> list[Face | None]:
+        """Row by row."""
+        slacks = self.h - X @ self.members[0].G.T
+        near = touched(slacks, self.of_h, np.abs(X) @ self.members[0].sizes.T)
+        each = zip(self.members, slacks, near, Z, strict=True)
+        return [one.face_of(slack, touching, z) for one, slack, touching, z in each]
 
 
 def independent_rows(rows: FloatArray) -> Any:
@@ -125,4 +174,4 @@ def signs_face(x: FloatArray, z: FloatArray, weight: FloatArray, curvature: Any 
     spread = np.broadcast_to(curvature, x.shape)
     active = np.concatenate([zero, sign > 0]).tobytes()
     rows, slacks, missed = -sign[off, None] * eye[off], np.abs(x[off]), np.zeros(int(zero.sum()))
-    return Face(eye[zero], missed, rows, slacks, duals, values, spread, active)
+    return Face(eye[zero], missed, rows, slacks, duals, values, spread, active, lifts=duals, separable=True)

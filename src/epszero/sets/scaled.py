@@ -61,7 +61,9 @@ class Scaled(Set):
         if face is None:
             return None
         normals, rows, duals = face.normals / factor, face.rows / factor, face.duals * factor
-        return face._replace(normals=normals, rows=rows, duals=duals, mended=np.asarray(face.mended) / factor)
+        lifts = None if face.lifts is None else face.lifts / factor
+        mended = np.asarray(face.mended) / factor
+        return face._replace(normals=normals, rows=rows, duals=duals, mended=mended, lifts=lifts)
 
     def _conic(self, n: int) -> ConicForm:
         form = self.set.conic(n)

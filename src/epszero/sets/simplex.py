@@ -51,6 +51,9 @@ class Simplex(Set):
         n = self.known_point_shape[0]
         return jnp.broadcast_to(self.total[..., None] / n, (*self.batch_shape, n))
 
+    def _corners(self, n: int) -> FloatArray:
+        return float(self.total) * np.eye(n)
+
     def _conic(self, n: int) -> ConicForm:
         total = ConicForm.equalities(np.ones((1, n)), self.total.reshape(1))
         return ConicForm.both([total, ConicForm.inequalities(-np.eye(n), np.zeros(n))])

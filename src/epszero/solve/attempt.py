@@ -14,12 +14,9 @@ import numpy as np
 from epszero._double import on_device, to_numpy
 from epszero._memory import remembered
 from epszero._points import entries, pick, shared_apart, stacked
-from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
-from epszero.problems import AggregativeGame
-from epszero.problems.backward import Backward
 from epszero.problems.refuted import contradicted
 from epszero.solve.choice import Choice, chosen, fallback_note
 from epszero.solve.diagnosis import likely_reasons
@@ -39,15 +36,14 @@ from epszero.solve.loop import (
     set_off_many,
     set_off_one,
 )
-from epszero.solve.newton import Finish, differentiable
 from epszero.solve.packing import stacking_of
 from epszero.solve.progress import reporting
 from epszero.solve.request import Request
 from epszero.solve.rounding import rounding_floor, too_fine
+from epszero.solve.routes import finish_for
 from epszero.solve.setup import Setting, averaged, values_of
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
-from epszero.solve.systems import system_for
 from epszero.solve.witness import not_monotone
 
 ENDINGS = {
@@ -78,6 +74,7 @@ class Attempt(NamedTuple):
     settled: Method
     interrupted: bool
     finished: str = ""  # by what other than the method, where it was
+    exact: bool = False  # finished so, and a solution to rounding
     floor: float | None = None  # what float64 can show of the residual, where the run ended there and not at tol
 
 
@@ -169,7 +166,7 @@ def _driven(
     set_off, advance = (set_off_one, advance_one) if alone else (set_off_many, advance_many)
     rest = () if alone else (same,)
     drive = Drive(request.steps, request.recorded_at, (x, x, x, averages))
-    finish = _finish(request, trials[0], methods, A, averages, x)
+    finish = finish_for(request, trials[0].setting, stacking, (A, x), (methods, averages))
 
     def onward(run: Run | None, stops: Any) -> tuple[Run, Any]:
         if run is None:
@@ -204,22 +201,11 @@ def _driven(
                 settled[place],
                 interrupted,
                 "" if finish is None else finish.how(place),
+                finish is not None and finish.exact[place] and int(ends[place].code) == CONVERGED,
             ),
         )
         for place in range(len(trials))
     ]
-
-
-def _finish(
-    request: Request, trial: Trial, methods: list[Method], A: Backward, averages: list[Average], x: PyTree
-) -> Finish | None:
-    """Newton's, where the user left the way to the answer to us. A, the averages and x are as the runs see them."""
-    problem = request.problem
-    if request.method is not None or not request.wants_tol or not differentiable(problem.A):
-        return None
-    affine = trial.setting.facts.structure.affine and (problem.coupling is None or problem.coupling.affine)
-    rows = isinstance(problem, AggregativeGame) and problem.coupling is None
-    return Finish(A, averages, methods, [system_for(x, rows, affine) for _ in averages])
 
 
 def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
@@ -236,7 +222,7 @@ def _looked_at(request: Request, B: Average, attempt: Attempt) -> Attempt:
 
 def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | None) -> Solution:
     """The solution that an attempt ended with."""
-    setting, (run, residuals, settled, interrupted, finished, floor) = trial.setting, attempt
+    setting, (run, residuals, settled, interrupted, finished, exact, floor) = trial.setting, attempt
     state, last = run.state, int(run.state.k)
     status = ENDINGS.get(int(run.code), Status.INTERRUPTED if interrupted else Status.ITERATIONS_USED_UP)
     notes = [*setting.notes, *trial.choice.notes, *([] if fallback is None else [fallback])]
@@ -280,6 +266,7 @@ def _finished(request: Request, trial: Trial, attempt: Attempt, fallback: str | 
         start=jax.tree.map(np.array, setting.x),
         asked=request.method,
         finished=finished,
+        exact=exact and status is Status.CONVERGED,
     )
 
 

@@ -122,7 +122,7 @@ def _resumed(method: Method, A: Backward, B: Average, run: Run, x: PyTree, z: Py
     return _judged(run, enough, jnp.asarray(False))
 
 
-judged_anew = eqx.filter_jit(_resumed)
+judged_anew = jax.jit(_resumed)
 """The run from another point x, with z ∈ A(x) and ‖z + B̂(x)‖ known, and whether it is over there."""
 
 

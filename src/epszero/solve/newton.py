@@ -14,9 +14,9 @@ B̂ is affine and A polyhedral. Cost a step: one factorisation (solve/systems.py
 Source: Qi & Sun, "A nonsmooth version of Newton's method", Math. Program. 58 (1993); OSQP's polish (2020).
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -24,19 +24,23 @@ from epszero._double import to_numpy
 from epszero._points import add, flat_of, norm, pick, shaped_like, stacked, subtract
 from epszero._types import Array, FloatArray, PyTree
 from epszero.functions import Function
-from epszero.methods import Method
+from epszero.methods import Method, State
 from epszero.methods.steps import forward_backward, over
 from epszero.oracles import Average
 from epszero.problems.backward import Backward, is_part
 from epszero.sets import Set
-from epszero.solve.complementarity import SKEW, solved_as_program
+from epszero.solve.complementarity import Programme
 from epszero.solve.loop import CONVERGED, ROUNDED, RUNNING, Run, judged_anew
 from epszero.solve.systems import Dense, System
 
 FIRST = 200  # steps of the splitting method before the first try; the next after twice as many
+EARLY = 16  # before a linear program is tried
+AT_ONCE = 1  # where B̂ is affine, and nothing bounds x or each projection takes a solver
 MOST = 12  # Newton steps at a time
+FEW = 4  # where a convex program may still be asked
 HALF = 0.5  # of the residual, or the point is not taken
 NEAR = 1e-6  # of the first residual: from there each step should gain much, or it is done
+TIMES = 8  # roundings that a residual may be made of
 BACK = (1.0, 0.25, 1 / 64)  # shorter steps where B̂ does not exist at the whole one
 
 
@@ -60,20 +64,33 @@ def differentiable(A: Backward) -> bool:
 class Finish:
     """Tries Newton's method on runs that go on, every now and then."""
 
-    def __init__(self, A: Backward, averages: list[Average], methods: list[Method], systems: list[System]) -> None:
+    def __init__(
+        self,
+        A: Backward,
+        averages: list[Average],
+        methods: list[Method],
+        systems: Sequence[System],
+        programme: Programme | Callable[[FloatArray], Programme] | None = None,
+        first: int = FIRST,
+        finite: bool = False,
+    ) -> None:
         self.A = A
         self.averages = averages
         self.methods = methods
         self.systems = systems
+        self.programme = programme  # of all runs, or what makes one from H
         self.steps = [0] * len(averages)  # Newton steps that led to each output
+        self.finite = finite  # B̂ is affine, A polyhedral: it ends in finitely many steps
+        self.exact = [False] * len(averages)  # whether the output is a solution to rounding, therefore
         self.asked = [False] * len(averages)  # whether a convex program was asked already
         self.helped = [False] * len(averages)  # whether its answer was taken
-        self.next = FIRST
+        self.costly = first == AT_ONCE  # rather a convex program than further steps
+        self.next = first
 
     def __call__(self, run: Run, done: int) -> Run:
         """The run, or the runs along a leading axis, each moved where that halves its residual."""
         while self.next <= done:
-            self.next *= 2
+            self.next = max(FIRST, 2 * self.next)
         if np.ndim(run.code) == 0:
             return self._moved(0, run)
         run = to_numpy(run)
@@ -81,11 +98,11 @@ class Finish:
 
     def last(self, i: int, run: Run) -> Run:
         """A run that did not end well: by Newton's method after all, or as it ended."""
-        before = self.steps[i], self.helped[i]
+        before = self.steps[i], self.helped[i], self.exact[i]
         moved: Run = to_numpy(self._moved(i, run._replace(code=np.asarray(RUNNING))))
         if int(moved.code) == CONVERGED:
             return moved
-        self.steps[i], self.helped[i] = before
+        self.steps[i], self.helped[i], self.exact[i] = before
         return run
 
     def _moved(self, i: int, run: Run) -> Run:
@@ -93,44 +110,58 @@ class Finish:
             return run
         state, system = run.state, self.systems[i]
         here = state.x if state.point is None else state.point
-        if not isinstance(system, Dense) or not system.affine or self.asked[i]:
+        if not isinstance(system, Dense) or self.programme is None or self.asked[i]:
             return self._taken(i, run, here)
-        skew = _is_skew(system.slopes(self.averages[i], here))
-        moved = run if skew else self._taken(i, run, here)
+        programme = self._programme(system, self.averages[i], here)
+        by_program = (programme.linear or self.costly) and not programme.free
+        moved = run if by_program else self._taken(i, run, here, FEW if programme.small else MOST)
         if int(moved.code) == RUNNING:
             self.asked[i] = True
-            start = self._by_program(self.averages[i], here, system)
+            start = self._by_program(programme, state)
             better = moved if start is None else self._taken(i, moved, start)
             self.helped[i], moved = better is not moved, better
         return moved
+
+    def _programme(self, system: Dense, B: Average, x: PyTree) -> Programme:
+        assert self.programme is not None
+        return self.programme if isinstance(self.programme, Programme) else self.programme(system.slopes(B, x))
 
     def how(self, i: int) -> str:
         """What led to the output, beside the method; empty where nothing did."""
         steps = f"{self.steps[i]} Newton step{'s' * (self.steps[i] != 1)}" if self.steps[i] else ""
         return " and ".join(part for part in ("a convex program" if self.helped[i] else "", steps) if part)
 
-    def _taken(self, i: int, run: Run, start: PyTree) -> Run:
+    def _taken(self, i: int, run: Run, start: PyTree, most: int = MOST) -> Run:
         """The run at the best point that Newton's method finds from `start`, if that halves the residual."""
         method, B, state = self.methods[i], self.averages[i], run.state
-        best, steps = self._best(B, start, method.last_step(state), self.systems[i])
+        wanted = np.inf if run.tol is None else float(run.tol)
+        best, steps = self._best(B, start, method.last_step(state), self.systems[i], (most, wanted))
         if not float(best.residual) <= HALF * float(state.residual):
             return run
         self.steps[i] += steps
+        self.exact[i] = self.finite and float(best.residual) <= TIMES * float(best.rounding)
         return judged_anew(method, self.A, B, run, best.x, best.z, best.residual)
 
-    def _by_program(self, B: Average, x: PyTree, system: Dense) -> PyTree | None:
+    def _by_program(self, programme: Programme, state: State) -> PyTree | None:
         """The solution as a convex program has it."""
-        H = system.slopes(B, x)
-        q = flat_of(to_numpy(B(x))) - H @ flat_of(x)
-        answer = solved_as_program(self.A, H, q, x) if np.isfinite(H).all() else None
-        return None if answer is None else shaped_like(x, answer)
+        if not np.isfinite(programme.H).all():
+            return None
+        Bx, at = flat_of(state.Bx), flat_of(state.x)
+        q = Bx - programme.H @ at
+        rounded = 2 * ROUNDED * (np.abs(Bx) + np.abs(programme.H) @ np.abs(at))
+        answer = programme.solution(np.where(np.abs(q) > rounded, q, 0.0))  # HiGHS is slow where zeros are not quite 0
+        return None if answer is None else shaped_like(state.x, answer)
 
-    def _best(self, B: Average, x: PyTree, Gamma: PyTree, system: System) -> tuple[Candidate, int]:
-        """The best candidate, and after how many steps it was found."""
+    def _best(
+        self, B: Average, x: PyTree, Gamma: PyTree, system: System, until: tuple[int, float]
+    ) -> tuple[Candidate, int]:
+        """The best candidate, and after how many steps it was found; `until` so many, or a residual that is wanted."""
+        most, wanted = until
         best = here = looked(self.A, B, x, Gamma)
         found, first = 0, float(here.residual)
-        for step in range(1, MOST + 1):
-            if float(best.residual) <= float(best.rounding):
+        for step in range(1, most + 1):
+            rounding = float(best.rounding)
+            if float(best.residual) <= max(rounding, min(TIMES * rounding, wanted)):
                 break
             d = system.step(self.A, B, x, Gamma, here.r)
             if d is None:
@@ -155,14 +186,10 @@ class Finish:
         return moved, here
 
 
-@eqx.filter_jit
+@jax.jit
 def looked(A: Backward, B: Average, x: PyTree, Gamma: PyTree) -> Candidate:
     """The output that one step of forward-backward from x leads to."""
     x_bar, z = forward_backward(A, x, B(x), Gamma)
     Bx_bar = B(x_bar)
     rounding = ROUNDED * (norm(over(x_bar, Gamma)) + norm(Bx_bar))
     return Candidate(x_bar, Bx_bar, z, norm(add(z, Bx_bar)), subtract(x, x_bar), rounding)
-
-
-def _is_skew(H: FloatArray) -> bool:
-    return float(np.abs(H + H.T).max(initial=0.0)) <= SKEW * float(np.abs(H).max(initial=0.0))

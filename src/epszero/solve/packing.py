@@ -55,9 +55,14 @@ class Stacking(NamedTuple):
 
         return jax.tree.map(lambda node: self.packing.unpack(node) if alike(node) else node, tree, is_leaf=alike)
 
+    def order(self, x: PyTree) -> "np.ndarray[Any, np.dtype[np.int64]]":
+        """Which entry of the strategies is where in the stacked ones."""
+        own = strategies(x)
+        return flat_of(self.packing.pack(shaped_like(own, np.arange(len(flat_of(own)), dtype=float)))).astype(int)
+
     def averages(self, every: Sequence[Average], x: PyTree) -> list[Average]:
         """B̂ on stacked points, for several data sets; matrices that they share are reordered once."""
-        order = flat_of(self.pack(shaped_like(strategies(x), np.arange(len(flat_of(strategies(x))), dtype=float))))
+        order = self.order(x)
         known: dict[int, Matrices] = {}
 
         def one(B: Average) -> Average:
@@ -68,7 +73,7 @@ class Stacking(NamedTuple):
             if not isinstance(B, AffineMean):
                 return UnpackedMean.holding(packing=self.packing, inner=B)
             if id(B.H) not in known:
-                known[id(B.H)] = B.matrices.reordered(order.astype(int))
+                known[id(B.H)] = B.matrices.reordered(order)
             return AffineMean.of(known[id(B.H)], B.mean)
 
         return [one(B) for B in every]

@@ -64,6 +64,7 @@ class Solution:
     start: PyTree = field(default=None, repr=False)  # x⁰, with multipliers where constraints are shared
     asked: Method | None = field(default=None, repr=False)  # the method as the user gave it; None where it was chosen
     finished: str = ""  # by what the run was finished, where it was not by the method alone (solve/newton.py)
+    exact: bool = False  # B̂ affine over polyhedra, and finished so that the residual is of rounding size
     subgradient: PyTree = field(default=None, repr=False)  # of f̂ at x where the loss has kinks: B̂(x) in the residual
 
     @property
@@ -87,6 +88,7 @@ class Solution:
         residual = f", residual {self.residual:.3e}" if np.isfinite(self.residual) else ""
         head = f"{self.status.value} at iteration {self.iterations}{residual}"
         finished = f", finished by {self.finished}" if self.finished else ""
+        finished += ": exact to rounding" if self.exact else ""
         sentences = (f"{head} ({self.method.description}{finished}).", self.status.remedy, *self.notes)
         return " ".join(sentence for sentence in sentences if sentence)
 

@@ -6,14 +6,15 @@ P is the derivative of J_{ΓA} at y = x − ΓB̂(x), H that of B̂ at x.
       (I − P_i + P_iΓ_iD_i) d_i = −r_i − P_iΓ_iE_i m
   leaves one system for m, as large as one strategy: O(N t³) for strategies with t entries. Derivatives along "all
   agents alike" give D_i + E_i, along ±1 agent by agent, which moves no mean, ±D_i.
-- `Krylov`: GMRES on products with the matrix, for anything larger; a step that leaves half of −r is none.
+- `Krylov`: GMRES on products with the matrix, for anything larger, with as many vectors as KEPT numbers allow; a step
+  that leaves half of −r is none. Where that is too few to be of use there is no system: the method goes on alone.
 A singular matrix (solutions that are not unique) is made regular by H + εI, the step of a proximal-point method.
 """
 
+import functools
 from abc import ABC, abstractmethod
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +30,8 @@ from epszero.problems.backward import Backward
 MOST_DENSE = 2000  # entries of x
 MOST_BY_AGENTS = 20_000_000  # numbers of all blocks of one kind together
 RESTART, TRIPS = 60, 5  # of GMRES
+KEPT = 100_000_000  # numbers that its vectors may have together: 0.8 GB
+LEAST = 8  # vectors
 TINY = 1e-12  # of the largest slope: added to H where the matrix is singular
 SMALL = 1e-8  # added to ΓD, where an agent's block is: what is eliminated costs digits
 LEFT = 0.5  # of the right-hand side
@@ -42,23 +45,26 @@ class System(ABC):
         """d, flat; None where there is none."""
 
 
-def system_for(x: PyTree, rows: bool, affine: bool) -> System:
-    """The way that suits points like x. `rows`: one row per agent, who feel each other by their mean alone."""
+def system_for(x: PyTree, rows: bool, affine: bool) -> System | None:
+    """The way that suits points like x, if one does. `rows`: one row per agent, who feel each other by their mean."""
     n = entries(x)
     if rows:
         agents = len(jax.tree.leaves(x)[0])
         own = n // agents
         if agents > 8 and n * own <= MOST_BY_AGENTS:
             return ByAgents()
-    return Dense(affine) if n <= MOST_DENSE else Krylov()
+    if n <= MOST_DENSE:
+        return Dense(affine)
+    vectors = min(RESTART, KEPT // n)
+    return Krylov(vectors) if vectors >= LEAST else None
 
 
 class Dense(System):
     """Matrices written out; H only once where B̂ is affine."""
 
-    def __init__(self, affine: bool) -> None:
+    def __init__(self, affine: bool, known: FloatArray | None = None) -> None:
         self.affine = affine
-        self.known: FloatArray | None = None  # H, where it is the same everywhere
+        self.known = known  # H, where it is the same everywhere
 
     def slopes(self, B: Average, x: PyTree) -> FloatArray:
         """H at x."""
@@ -73,12 +79,29 @@ class Dense(System):
         if not (np.isfinite(P).all() and np.isfinite(H).all()):
             return None
         step = flat_of(times(Gamma, jax.tree.map(np.ones_like, x)))
-        M = P @ (step[:, None] * H) + np.eye(len(P)) - P
-        right = -flat_of(r)
-        d = _solved(M, right)
+        slopes, right = step[:, None] * H, -flat_of(r)
+        d = _solved_for(P, slopes, right)
         if d is None:
-            d = _solved(M + TINY * max(1.0, float(np.abs(step[:, None] * H).max())) * P, right)
+            more = TINY * max(1.0, float(np.abs(slopes).max()))
+            d = _solved_for(P, slopes + more * np.eye(len(P)), right)
         return d
+
+
+def _solved_for(P: FloatArray, slopes: FloatArray, right: FloatArray) -> FloatArray | None:
+    """(I − P + PΓH) d = right; where P is diagonal, entries on a bound, P_jj = 0, are known beforehand."""
+    p = np.diagonal(P)
+    if np.count_nonzero(P) != np.count_nonzero(p):
+        return _solved(P @ slopes + np.eye(len(P)) - P, right)
+    free = np.flatnonzero(p)
+    d, inside = right.copy(), p[free, None]
+    fixed = right * (p == 0)
+    M = inside * slopes[np.ix_(free, free)]
+    M[np.diag_indices(len(free))] += 1 - p[free]
+    found = _solved(M, right[free] - p[free] * (slopes[free] @ fixed))
+    if found is None:
+        return None
+    d[free] = found
+    return d
 
 
 def _solved(M: FloatArray, right: FloatArray) -> FloatArray | None:
@@ -86,12 +109,13 @@ def _solved(M: FloatArray, right: FloatArray) -> FloatArray | None:
         d: FloatArray = np.linalg.solve(M, right).astype(np.float64)
     except np.linalg.LinAlgError:
         return None
-    size = float(np.abs(M).max()) * float(np.abs(d).max(initial=0.0))
-    exact = np.isfinite(d).all() and float(np.abs(M @ d - right).max()) <= 1e-8 * (size + float(np.abs(right).max()))
+    size = float(np.abs(M).max(initial=0.0)) * float(np.abs(d).max(initial=0.0))
+    off, most = (float(np.abs(v).max(initial=0.0)) for v in (M @ d - right, right))
+    exact = np.isfinite(d).all() and off <= 1e-8 * (size + most)
     return d if exact else None
 
 
-@eqx.filter_jit
+@jax.jit
 def _slopes(B: Average, x: PyTree) -> Array:
     """H."""
     flat, unravel = ravel_pytree(x)
@@ -119,7 +143,7 @@ def _point_size(part: Any, leaf: Any) -> int:
     return int(np.prod(np.shape(leaf)[np.ndim(leaf) - rank :])) if np.ndim(leaf) >= rank else 1
 
 
-@eqx.filter_jit
+@functools.partial(jax.jit, static_argnames="sizes")
 def _columns(A: Backward, B: Average, x: PyTree, Gamma: PyTree, sizes: tuple[int, ...]) -> Array:
     """Derivatives of J_{ΓA} at y where entry k of every point moves, one row for each k."""
     y = subtract(x, times(Gamma, B(x)))
@@ -147,7 +171,7 @@ class ByAgents(System):
         return None
 
 
-@eqx.filter_jit
+@jax.jit
 def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree, more: Array) -> Array:
     leaves, structure = jax.tree.flatten(x)
     agents, shapes = len(leaves[0]), [jnp.shape(leaf)[1:] for leaf in leaves]
@@ -193,13 +217,16 @@ def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree, mor
 class Krylov(System):
     """GMRES."""
 
+    def __init__(self, vectors: int = RESTART) -> None:
+        self.vectors = vectors
+
     def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
-        d, left = _krylov(A, B, x, Gamma, r)
+        d, left = _krylov(A, B, x, Gamma, r, restart=self.vectors)
         return flat_of(d) if float(left) <= LEFT else None
 
 
-@eqx.filter_jit
-def _krylov(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> tuple[PyTree, Array]:
+@functools.partial(jax.jit, static_argnames="restart")
+def _krylov(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree, restart: int) -> tuple[PyTree, Array]:
     """d, and what it leaves of the right-hand side, relatively."""
 
     def natural(x: PyTree) -> PyTree:
@@ -207,5 +234,5 @@ def _krylov(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> tup
 
     slope = jax.linearize(natural, x)[1]
     right = jax.tree.map(jnp.negative, r)
-    d = jax.scipy.sparse.linalg.gmres(slope, right, tol=1e-10, restart=RESTART, maxiter=TRIPS)[0]
+    d = jax.scipy.sparse.linalg.gmres(slope, right, tol=1e-10, restart=restart, maxiter=TRIPS)[0]
     return d, norm(subtract(slope(d), right)) / norm(right)

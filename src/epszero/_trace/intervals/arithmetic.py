@@ -294,7 +294,7 @@ def matmul(x: Interval, y: Interval) -> Interval:
     (batch, m, k), n = x.lower.shape, y.lower.shape[-1]
     certain = is_point(x) or is_point(y)
     if finite(x) and finite(y) and (certain or batch * m * k * n > DENSE):
-        return _centred(x, y)
+        return centred(x, y)
     result = point(np.zeros((batch, m, n)))
     step = max(1, PRODUCTS // max(1, batch * m * n))
     for start in range(0, k, step):
@@ -312,7 +312,7 @@ def _centre(x: Interval) -> tuple[FloatArray, FloatArray]:
     return middle, np.where(x.lower == x.upper, 0.0, np.nextafter(reach, np.inf))
 
 
-def _centred(x: Interval, y: Interval) -> Interval:
+def centred(x: Interval, y: Interval) -> Interval:
     """A product by midpoints and radii (Rump), with a bound on the rounding of all of it added."""
     (a, r), (b, s) = _centre(x), _centre(y)
     sizes = np.abs(a), np.abs(b)

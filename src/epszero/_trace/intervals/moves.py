@@ -89,8 +89,8 @@ def _concatenate(params: Any, operands: list[Value], _: int) -> list[Value]:
     return [_joined(operands, lambda parts: np.concatenate(parts, axis=params["dimension"]))]
 
 
-def _stack(_: Any, operands: list[Value], __: int) -> list[Value]:
-    return [_joined(operands, np.stack)]
+def _stack(params: Any, operands: list[Value], _: int) -> list[Value]:
+    return [_joined(operands, lambda parts: np.stack(parts, axis=params.get("axis", 0)))]
 
 
 def _split(params: Any, operands: list[Value], _: int) -> list[Value]:

@@ -128,7 +128,7 @@ class Program:
             given = [None if isinstance(atom, Slot) else atom for atom in operands[1:]]
             params = {"programs": [Program(branch, given) for branch in params["branches"]]}
         avals = [variable.aval for variable in equation.outvars]
-        known = _prepared(equation, operands, params)
+        known = prepared(equation, operands, params)
         if name == "reduce_sum" and self._counts_extremes(operands[0], equation.invars[0].aval.shape, params["axes"]):
             known["at_least"] = 1.0
         return self._emit(name, known, operands, avals)
@@ -241,7 +241,7 @@ def _supported(step: Step) -> None:
             raise NoEnclosure(f"{step.name} in {aval.dtype}")
 
 
-def _prepared(equation: Any, operands: list[Any], params: Any) -> dict[str, Any]:
+def prepared(equation: Any, operands: list[Any], params: Any) -> dict[str, Any]:
     """The parameters of a step, with what its rule needs to know besides."""
     name, shapes = equation.primitive.name, [atom.aval.shape for atom in equation.invars]
     known = {**params, "name": name}

@@ -6,6 +6,7 @@ axes are trials. `radius` says what can be promised before there are data, where
 
 import math
 from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -66,6 +67,10 @@ class MeanBound(ABC):
         radius = self.radius(m, d, region, delta)
         assert radius is not None, "a bound writes around, radius, or both"
         return MeanSet(sample_mean(X), np.full(trials, radius))
+
+    def prepared(self, X: FloatArray, region: Region | None) -> Callable[[float], MeanSet]:
+        """`around` at levels that are named later: what does not depend on δ is worked out once."""
+        return lambda delta: self.around(X, region, delta)
 
     def least(self, delta: float) -> int:
         """How many samples are needed before anything can be said."""

@@ -1,0 +1,195 @@
+"""The noise at the truth: for random Jacobians and nonlinear oracles; all samples, no hold-out, no μ of the law.
+
+Claim: with probability ≥ 1 − δ, all of these hold at once: ‖x̂ − x*‖, ‖z + B(x̂)‖ and, in a minimisation, the cost gap
+are at most what certificates/truth.py says, from bounds on (B̂ − B)(x*) in several metrics, each at its share of δ; and,
+where the oracle is affine in features, what `MeanDeviation` says at its share. The shares are fixed before the data are
+looked at; a pilot, the first samples, fixes metrics and weights.
+Assumes independent samples of one law, a bounded support of ξ (or a declared R), O continuous in x; no shared
+constraints. Strong monotonicity is that of the samples' average, which is computed.
+Source: docs/theory.md, section 9.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from epszero._checks import one_of
+from epszero._points import flat_of, length
+from epszero.certificates._base import Finding, Kind, Leaning, Obstacle, Refused, cannot, check_independent
+from epszero.certificates._near import Near
+from epszero.certificates.case import Case
+from epszero.certificates.certified_piece import LINES
+from epszero.certificates.evidence import Evidence, examined
+from epszero.certificates.local import ROUND
+from epszero.certificates.mean import Betting, MeanBound
+from epszero.certificates.mean._base import log_of
+from epszero.certificates.mean_deviation import every_sample
+from epszero.certificates.pilot import Settled, ground_of, inverse, law_mu, local_of, mu_of, number, settle, start_of
+from epszero.certificates.residuals import Residuals
+from epszero.certificates.truth import Search, bends, mean_radius, tilts
+from epszero.facts import Constant, Facts, Provenance, TooLarge, Unknown
+from epszero.facts.enclosed import LARGEST
+from epszero.problems import Minimization
+from epszero.samples import Samples
+
+PILOT = {True: 10, False: 3}  # one in ten samples where O is affine in x, else one in three
+NO_SUPPORT = "the support of ξ is not known, or unbounded: Samples(values, support=…)"
+FEWEST = 40  # samples, below which there is no pilot
+SHARES = {
+    "plain": 0.05,
+    "bend": 0.05,
+    "tilt": 0.05,
+    "residual": 0.35,
+    "energy": 0.15,
+    "distance": 0.1,
+    "features": 0.05,
+    "entries": 0.2,
+}
+LINE_OF = {"residual": "residual", "distance": "distance", "cost gap": "energy", "exploitability": "residual"}
+
+
+@dataclass(frozen=True, eq=False)
+class AtTheTruth(Kind):
+    """Any oracle with a bounded support, all samples. `of`: one line to spend most of δ on, such as "distance"."""
+
+    of: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.of is not None:
+            one_of("of", self.of, LINES[:-1], "Pass one of these, or leave it out for all lines")
+
+    @property
+    def title(self) -> str:
+        return "the noise at the truth"
+
+    def shares(self, features: bool) -> dict[str, float]:
+        """Of δ, for each event."""
+        shares = dict(SHARES)
+        if not features:
+            shares |= {"features": 0.0, "entries": 0.0}
+        if self.of is not None:
+            for name in ("residual", "energy", "distance"):
+                shares[name] = 0.55 if name == LINE_OF[self.of] else 0.1
+        total = sum(shares.values())
+        return {name: share / total for name, share in shares.items()}
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        why = obstacle_to(case)
+        if why:
+            cannot(why, obstacle=Obstacle.NO_SUPPORT if why == NO_SUPPORT else Obstacle.OTHER)
+        evidence = Evidence(case, every_sample(case), None)
+        (samples,) = evidence.samples
+        leans_on = check_independent(evidence.samples), *_leanings(evidence)
+        shares = self.shares(evidence.collapsed is not None)
+        levels = {name: delta * share for name, share in shares.items()}
+        try:
+            residuals, near = _looked(case, samples, levels)
+        except TooLarge as error:
+            cannot(str(error))
+        many, empirical = float(len(samples)), length(case.empirical)
+        terms = {"empirical": empirical, "deviation": residuals.epsilon - empirical, "samples": many}
+        by = f"{self.title}, vector empirical Bernstein, {len(samples)} samples"
+        found = Finding(residuals, by, terms, leans_on, near=near)
+        for bound, name in ((evidence.suited(), "features"), (Betting(), "entries")):
+            if levels[name]:
+                found = _with_features(found, evidence, bound, levels[name])
+        return found
+
+
+def _with_features(found: Finding, evidence: Evidence, bound: MeanBound, delta: float) -> Finding:
+    """Also what a confidence set for the mean of the features says, which holds for every x at once."""
+    try:
+        other = examined(evidence, bound, delta, "")
+    except Refused:
+        return found
+    leans_on = tuple(dict.fromkeys([*found.leans_on, *other.leans_on]))
+    best, more = (other, found) if other.epsilon < found.epsilon else (found, other)
+    return replace(
+        found,
+        residuals=best.residuals,
+        terms=best.terms,
+        leans_on=leans_on,
+        alternatives=(*best.alternatives, *more.every),
+    )
+
+
+def obstacle_to(case: Case) -> str:
+    """Why the kind does not apply, from structure alone; empty where it does."""
+    facts = case.facts
+    many = min((len(one) for one in case.samples), default=0)
+    plain = {
+        f"{many} samples are too few for a pilot (at least {FEWEST})": many < FEWEST,
+        "the noise at the truth is bounded for one data set that all agents see": len(case.samples) != 1,
+        "shared constraints are not part of the noise at the truth": case.problem.coupling is not None,
+        f"x has more than {LARGEST} entries, too many for a Jacobian of every sample": len(flat_of(case.x)) > LARGEST,
+    }
+    found = next((why for why, there in plain.items() if there), "")
+    if found or facts.structure.affine:
+        return found or ("" if facts.support.bounded else NO_SUPPORT)
+    return NO_SUPPORT if not facts.support.bounded else _not_affine(facts)
+
+
+def _not_affine(facts: Facts) -> str:
+    if facts.jumps_in_x:
+        return f"O is not known to be continuous in x: {facts.jumps_in_x}"
+    unknown = [one.reason for one in (facts.mu, facts.kappa) if isinstance(one, Unknown)]
+    return f"O is not affine in x, and no μ and κ of every O(·, ξ) are known: {unknown[0]}" if unknown else ""
+
+
+def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Residuals, Near]:
+    """Residuals that are possible at x̂, and where x* is."""
+    p = max(-(-len(samples) // PILOT[case.facts.structure.affine]), FEWEST // 2)
+    first, rest = samples[:p], samples[p:]
+    settled = settle(case, first, len(rest), levels)
+    ground = ground_of(case, case.x, first, rest, settled.metric)
+    affine, mu = ground.local.affine, mu_of(case)
+    bend, tilt = math.inf, math.inf
+    if affine:
+        bend = mean_radius(*bends(ground), log_of(2, levels["bend"]), settled.weights["bend"])
+        tilted = tilts(ground, inverse(settled.tilt))
+        tilt = mean_radius(*tilted, log_of(2, levels["tilt"]), settled.weights["tilt"])
+    L = None if affine else _differs(case)
+    d = flat_of(case.x) - flat_of(settled.x)
+    moved = tilt * length(settled.tilt @ (settled.metric.Z.T @ d)) if L is None else L * length(d)
+    residual, away = _at_pilot(case, settled, first, rest, levels["residual"])
+    residuals = Residuals.ball(residual.centre, _finite(residual.radii[0] + moved))
+    e = length(settled.metric.Z.T @ residuals.centre) + residuals.radii[0]
+    start, strong = start_of(case, ground, case.z, mu, bend), max(mu, law_mu(ground, bend))
+    if strong > 0:  # straight to the truth, or by way of the pilot's point
+        straight, around = (one + math.sqrt(one**2 + 4 * strong * case.inexactness) for one in (e, away))
+        start = min(start, straight / (2 * strong), length(d) + around / (2 * strong))
+    found = Search(ground, settled.aims, residual.centre, case.inexactness, mu).run(start)
+    curved = bend * found.stretch**2 if L is None else L * found.distance**2
+    gap = min((found.energy**2 + curved) / 2, e * found.distance) + case.inexactness  # the second by convexity
+    used = (("μ", case.mu if mu > 0 else None), ("κ", None if affine else case.kappa))
+    leans_on = tuple(Leaning.on(f"{name} of every O(·, ξ)", one) for name, one in used if isinstance(one, Constant))
+    return residuals, Near(_finite(found.distance), _finite(gap), "the noise at the truth", leans_on)
+
+
+def _at_pilot(case: Case, settled: Settled, first: Samples, rest: Samples, delta: float) -> tuple[Residuals, float]:
+    """z + B(x̂) but for what the noise at x̂ may differ from that at x̃; and ‖z̃ + B(x̃)‖, between points of the domain."""
+    there, here = ground_of(case, settled.x, first, rest, settled.metric), local_of(case, case.x, rest)
+    c, V = there.inside(0.0).moments(settled.aims["residual"].W, 0.0)
+    radius = settled.aims["residual"].radius(len(rest), c, V)
+    mean = np.mean(there.local.values, axis=0)
+    centre = case.z + np.mean(here.values, axis=0)
+    return Residuals.ball(centre, radius), length(settled.metric.Z.T @ (settled.z + mean)) + radius
+
+
+def _finite(value: float) -> float:
+    return math.inf if math.isnan(value) else value * ROUND
+
+
+def _differs(case: Case) -> float:
+    """How steep B − B̂ can be."""
+    kappa, mu = number(case.kappa), number(case.mu)
+    whole = isinstance(case.problem, Minimization) and case.facts.directions is None
+    return kappa - mu if whole else 2 * kappa
+
+
+def _leanings(evidence: Evidence) -> list[Leaning]:
+    found = [evidence.support_of_samples()]
+    if evidence.case.facts.structure.affine:
+        found.append(Leaning("O(x, ξ) = H(ξ)x + h(ξ)", Provenance.EXACT, "by following its operations"))
+    return found

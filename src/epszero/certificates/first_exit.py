@@ -1,0 +1,380 @@
+"""Where the piece of x̂ cannot be certified whole: the part that can be, and how far the rest may slip.
+
+A is a product of units: points of sets, or single entries where a set or function treats them one by one.
+
+First exit. Let (y, z) be a pair of the graph of A with the residual r: y solves the problem exactly with p − r in place
+of p. Let D be some units, N_D the normals that y leans on there, Z a basis of V = {u : N_D u = 0}, Q the curvature on D
+and S the symmetric part of Zᵀ(H + Q)Z. On the way from p − r to p the solution is y + u. As long as D keeps its status,
+u ∈ V and, A being monotone, uᵀ(H + Q)u ≤ −t uᵀr: an ellipsoid, in which for every row ℓ
+    |ℓᵀu + (t/2)ℓᵀZS⁻¹Zᵀr| ≤ (t/2)‖S^{−½}Zᵀℓ‖‖S^{−½}Zᵀr‖.
+That bounds slacks (ℓ = a) and multipliers (value − dᵀ((H + Q)u + tr), ℓ = (H + Q)ᵀd) of D from below. If they stay
+positive, D never changes its status, by continuity. D = all is tried first, what is not kept is dropped, until nothing
+changes. Then u lies in the ellipsoid of D at t = 1, and ‖u‖ is bounded by the S-lemma on V.
+
+Two such y: x̂ itself, r = C(m − m̂) + ê; and the point that the piece of x̂ has for m, x̂ + start − T(m − m̂), mended
+where slacks or multipliers are negative: with violations σ_j of slacks and η_k of multipliers it is moved by Σ σ_j q_j,
+a_jᵀq_j = −1, and its z by Σ η_k c_k, d_kᵀc_k = 1, so that the pair is of the graph again and r = (H + Q)Σ σ_j q_j +
+Σ η_k c_k: as small as the violations are over all means that are possible.
+Means that are possible are those of two events that are paid for already, that of the residual and that of the piece.
+So no further δ is spent; and no matrix of the piece, which depends on the data here, gets an event of its own.
+Assumes B strongly monotone, so that the solution is unique and continuous in p; no shared constraints.
+Source: docs/theory.md, section 6, first exit. Cost: one eigenvalue decomposition on V for each round.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from epszero._points import flat_of, length
+from epszero._types import FloatArray
+from epszero.certificates.case import Case
+from epszero.certificates.piece import AffinePiece, Block, stacked, stacked_conditions
+from epszero.certificates.residuals import Residuals
+from epszero.certificates.responses import Responses, responses_of
+from epszero.certificates.sharp import EPS, ROUNDING, Undecided
+from epszero.facts import ConstantJacobian
+from epszero.problems import AggregativeGame, Game
+
+ROUNDS = 20  # of dropping units
+ALIKE = 1e-6  # of the rows: directions that differ by less are not told apart
+LOPSIDED = 1e10  # a set of means whose axes differ by more is not looked at
+
+
+class Means(NamedTuple):
+    """{m̂ + centre + Gv : ‖v‖ ≤ 1}: means that are possible, all on one event."""
+
+    centre: FloatArray  # (d,)
+    G: FloatArray  # (d, d)
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """Of the units of A, some are certified to have the status at x* that they have at x̂."""
+
+    piece: AffinePiece
+    x: FloatArray  # x̂
+    ways: "list[_Way]"
+    means: tuple[Means, ...]
+    responses: Responses | None
+    called: str  # what the units are, for people
+
+    @property
+    def kept(self) -> Any:
+        """Of each unit, whether it is certified."""
+        return np.any([way.on.kept for way in self.ways], axis=0)
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f"the piece of x is certified for {int(np.sum(self.kept))} of {len(self.kept)} {self.called}"
+
+    def distance(self) -> float:
+        """‖x̂ − x*‖."""
+        return min(way.distance() for way in self.ways) + EPS * length(self.x)
+
+    def intervals(self, L: FloatArray, delta: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds on ℓᵀx* for the rows ℓ of L, all at once; no share of δ is needed."""
+        del delta
+        ends = [way.between(L) for way in self.ways]
+        low, high = np.max([one[0] for one in ends], axis=0), np.min([one[1] for one in ends], axis=0)
+        return L @ self.x + low, L @ self.x + high
+
+    def savings(self) -> FloatArray | None:
+        """What each agent could save alone, ∞ where its response may leave its face; None where nothing is known."""
+        if self.responses is None:
+            return None
+        return np.min([_saved(self.responses, one) for one in self.means], axis=0)
+
+
+def first_exit(case: Case, found: Undecided, residuals: Residuals, C: FloatArray) -> Partial | None:
+    """What is certified of the piece; None where that is nothing, or the structure is another."""
+    J, piece = case.jacobian, found.piece
+    if J is None or case.problem.coupling is not None or not J.mu > 0 or len(residuals.radii) != 1:
+        return None
+    units, means = _Units(piece.blocks, len(J.jacobian)), _means(case, found, residuals, C)
+    e = case.empirical + units.mended + J.jacobian @ units.shift + units.Q * units.shift
+    margins = np.concatenate([units.slacks - units.rows @ units.shift, units.values])
+    pushes = [Push(e + C @ one.centre, C @ one.G) for one in means]
+    stays = _stable(J, units, margins, pushes, np.ones(units.count, dtype=bool))
+    plain = None if stays is None else _Way(stays, pushes, [Start(units.shift)])
+    ways = [way for way in (plain, _slipping(J, piece, units, means)) if way is not None and way.on.holds]
+    if not ways:
+        return None
+    return Partial(piece, flat_of(case.x), ways, means, responses_of(case, piece, C), _called(case, units))
+
+
+def _called(case: Case, units: "_Units") -> str:
+    """What the units are."""
+    if isinstance(case.problem, Game | AggregativeGame) and case.problem.agents == units.count:
+        return "agents"
+    separable = [block.face.separable for block in units.blocks]
+    return "entries" if all(separable) else "parts" if any(separable) else "points"
+
+
+def _means(case: Case, found: Undecided, residuals: Residuals, C: FloatArray) -> tuple[Means, ...]:
+    """Of the event of the residual, and of that of the piece."""
+    d = C.shape[1]
+    centre: Any = np.linalg.lstsq(C, residuals.centre - case.empirical)[0]
+    by_residual = Means(centre, float(residuals.radii[0]) * np.eye(d))
+    U = found.aimed
+    if U is None or U.R.shape != (d, d) or not np.linalg.cond(U.R) < LOPSIDED:
+        return (by_residual,)
+    back: Any = np.linalg.inv(U.R)
+    return by_residual, Means(back @ U.centre - found.mean, U.radius * (1 + ROUNDING) * back)
+
+
+def _slipping(J: ConstantJacobian, piece: AffinePiece, units: "_Units", means: tuple[Means, ...]) -> "_Way | None":
+    """From the point that the piece has for m, mended; None where it cannot be."""
+    every = [piece.margins + piece.sensitivities @ c - length(piece.sensitivities @ G, axis=1) for c, G in means]
+    least = np.max(every, axis=0)
+    bad = ~(least > ROUNDING * np.abs(piece.margins))
+    slips = _slips(units, least, bad)
+    if slips is None:
+        return None
+    moved, lifted = slips
+    push = Push(np.zeros(len(units.Q)), np.hstack([J.jacobian @ moved + units.Q[:, None] * moved, lifted]), box=True)
+    kept = np.ones(units.count, dtype=bool)
+    kept[units.of_condition[bad]] = False
+    on = _stable(J, units, least, [push], kept)
+    starts = [Start(piece.start - piece.T @ c, piece.T @ G, moved) for c, G in means]
+    return None if on is None else _Way(on, [push], starts)
+
+
+def _slips(units: "_Units", least: FloatArray, bad: Any) -> tuple[FloatArray, FloatArray] | None:
+    """Columns σ_j q_j and η_k c_k that mend what may be violated; None where mending one would break another."""
+    r = len(units.rows)
+    size = np.maximum(-least, 0.0) * (1 + ROUNDING) + ROUNDING * np.abs(least)
+    moved, lifted = np.zeros((len(units.Q), 0)), np.zeros((len(units.Q), 0))
+    slack, value = np.flatnonzero(bad[:r]), np.flatnonzero(bad[r:])
+    if len(slack):
+        inward = units.inward(slack)
+        if inward is None:
+            return None
+        moved = inward * size[slack]
+    if len(value):
+        if units.lifts is None:
+            return None
+        lifted = (units.lifts[value] * size[r + value, None]).T
+    change = np.concatenate([-units.rows @ moved, np.zeros((len(units.duals), moved.shape[1]))])
+    change = np.hstack([change, np.concatenate([np.zeros((r, lifted.shape[1])), units.duals @ lifted])])
+    own = np.zeros(change.shape, dtype=bool)
+    own[np.flatnonzero(bad), np.arange(change.shape[1])] = True
+    loss = np.where(own, 0.0, np.minimum(change, 0.0)).sum(axis=1)
+    whole = np.where(bad, loss >= -EPS * size.sum(), least + loss > 0)
+    return (moved, lifted) if whole.all() else None
+
+
+def _stable(
+    J: ConstantJacobian, units: "_Units", margins: FloatArray, pushes: "list[Push]", kept: Any
+) -> "_Subspace | None":
+    """The largest D that is found to keep its status."""
+    for _ in range(ROUNDS):
+        on = _Subspace(J, units, kept)
+        stay = kept & on.firm(margins, pushes)
+        if (stay == kept).all():
+            return on
+        kept = stay
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Push:
+    """Residuals {middle + columns v : ‖v‖ ≤ 1, or |v_k| ≤ 1 for every k}."""
+
+    middle: FloatArray
+    columns: FloatArray
+    box: bool = False
+
+    def along(self, g: FloatArray) -> FloatArray:
+        """sup |gᵀ columns v| for each row g."""
+        sides = g @ self.columns
+        return np.abs(sides).sum(axis=1) if self.box else length(sides, axis=1)
+
+    def through(self, F: FloatArray) -> float:
+        """sup ‖F(middle + columns v)‖."""
+        sides = F @ self.columns
+        return length(F @ self.middle) + (_of_box(sides) if self.box else _norm(sides))
+
+
+class Start(NamedTuple):
+    """Where y − x̂ can be: {at + spread v + slips w : ‖v‖ ≤ 1, 0 ≤ w ≤ 1}."""
+
+    at: FloatArray
+    spread: FloatArray | None = None
+    slips: FloatArray | None = None
+
+    def length(self) -> float:
+        """sup ‖y − x̂‖."""
+        spread = 0.0 if self.spread is None else _norm(self.spread)
+        slips = 0.0 if self.slips is None else _of_box(self.slips)
+        return length(self.at) + spread + slips
+
+    def between(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest ℓᵀ(y − x̂), for each row ℓ."""
+        low, high = L @ self.at, L @ self.at
+        if self.spread is not None:
+            reach = length(L @ self.spread, axis=1) * (1 + ROUNDING)
+            low, high = low - reach, high + reach
+        if self.slips is not None:
+            sides = L @ self.slips
+            low, high = low + np.minimum(sides, 0.0).sum(axis=1), high + np.maximum(sides, 0.0).sum(axis=1)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """From x̂ to a y, of which every start says where it is, and from y to x*, by every push."""
+
+    on: "_Subspace"
+    pushes: list[Push]
+    starts: list[Start]
+
+    def distance(self) -> float:
+        return min(start.length() for start in self.starts) + min(self.on.distance(push) for push in self.pushes)
+
+    def between(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        first, then = [one.between(L) for one in self.starts], [self.on.between(L, one) for one in self.pushes]
+        low = [np.max([one[0] for one in ends], axis=0) for ends in (first, then)]
+        high = [np.min([one[1] for one in ends], axis=0) for ends in (first, then)]
+        return low[0] + low[1], high[0] + high[1]
+
+
+class _Units:
+    """The units of A at x̂: entries that a set or function treats one by one, else whole points."""
+
+    def __init__(self, blocks: list[Block], n: int) -> None:
+        self.blocks, self.count = blocks, 0
+        self.of_entry = np.zeros(n, dtype=int)
+        for block in blocks:
+            size = len(block.entries) if block.face.separable else 1
+            self.of_entry[block.entries] = self.count + np.arange(size)
+            self.count += size
+        rows, duals = (matrix.toarray() for matrix in stacked_conditions(blocks, n))
+        self.rows, self.duals = rows, duals
+        self.of_condition = np.concatenate([self.of_entry[np.abs(some).argmax(axis=1)] for some in (rows, duals)])
+        self.slacks, self.values = (np.concatenate([getattr(b.face, k) for b in blocks]) for k in ("slacks", "values"))
+        self.Q, self.mended, self.shift = np.zeros(n), np.zeros(n), np.zeros(n)
+        known = [block.face.lifts for block in blocks if block.face.lifts is not None]
+        self.lifts = stacked(known, blocks, n).toarray() if len(known) == len(blocks) else None
+        for block in blocks:
+            face, at = block.face, block.entries
+            self.Q[at], self.mended[at] = face.curvature, face.mended
+            if face.missed.any():
+                self.shift[at] = np.linalg.lstsq(face.normals, face.missed)[0]
+
+    def inward(self, numbers: Any) -> FloatArray | None:
+        """Columns q_j along the faces, a_jᵀq_j = −1 and a_lᵀq_j = 0 for the other rows of these numbers."""
+        rows = self.rows[numbers]
+        found = np.zeros((rows.shape[1], len(rows)))
+        for block in self.blocks:
+            own = np.flatnonzero(np.isin(self.of_condition[numbers], self.of_entry[block.entries]))
+            if not len(own):
+                continue
+            along = rows[np.ix_(own, block.entries)] @ block.basis
+            values = np.linalg.svd(along, compute_uv=False)
+            if len(own) > along.shape[1] or not values[-1] > ALIKE * np.abs(rows[own]).max():
+                return None
+            found[np.ix_(block.entries, own)] = -block.basis @ np.linalg.pinv(along)
+        return found
+
+    def basis(self, kept: Any) -> FloatArray:
+        """Z of V, where units that are kept hold x on their faces."""
+        columns = [np.zeros((len(self.of_entry), 0))]
+        for block in self.blocks:
+            own = kept[self.of_entry[block.entries]]
+            if own.all():
+                inside = block.basis
+            elif block.face.separable:
+                fixed = np.abs(block.face.normals).max(axis=0, initial=0.0) > 0
+                inside = np.eye(len(own))[:, ~(own & fixed)]
+            else:
+                inside = np.eye(len(own))
+            outside = np.zeros((len(self.of_entry), inside.shape[1]))
+            outside[block.entries] = inside
+            columns.append(outside)
+        return np.hstack(columns)
+
+
+class _Subspace:
+    """V of the units that are kept, and the ellipsoids there."""
+
+    def __init__(self, J: ConstantJacobian, units: _Units, kept: Any) -> None:
+        self.units, self.kept = units, kept
+        self.Z = units.basis(kept)
+        self.H = J.jacobian + np.diag(np.where(kept[units.of_entry], units.Q, 0.0))
+        self.S = ConstantJacobian(self.Z.T @ self.H @ self.Z, J.noise)
+        self.flat = bool(self.Z.shape[1]) and not self.S.mu > 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether V is less than all of the space."""
+        return self.Z.shape[1] < len(self.Z)
+
+    @cached_property
+    def F(self) -> FloatArray:
+        """S^{−½}Zᵀ, up to a rotation."""
+        values, vectors = self.S.spectrum
+        return (vectors.T @ self.Z.T) / np.sqrt(values)[:, None]
+
+    def firm(self, margins: FloatArray, pushes: list[Push]) -> Any:
+        """Of each unit: whether all its slacks and multipliers stay positive, by one push or another."""
+        units = self.units
+        if self.flat:
+            return np.zeros(units.count, dtype=bool)
+        bent = np.vstack([units.rows, units.duals @ self.H]) @ self.F.T
+        g = bent @ self.F / 2
+        g[len(units.rows) :] -= units.duals
+        positive = np.zeros(len(margins), dtype=bool)
+        for push in pushes:
+            least = margins + g @ push.middle - push.along(g) - length(bent, axis=1) * push.through(self.F) / 2
+            positive |= least > ROUNDING * np.abs(margins)
+        lost = np.zeros(units.count, dtype=bool)
+        lost[units.of_condition[~positive]] = True
+        return ~lost
+
+    def distance(self, push: Push) -> float:
+        """sup ‖u‖, by the S-lemma on V: the least over ν of √((ν²/4) rᵀZ(νS − I)⁻¹Zᵀr)."""
+        if not self.Z.shape[1]:
+            return 0.0
+        nu, weight = self.S.multipliers
+        fixed = np.sqrt(weight @ (self.S.spectrum[1].T @ (self.Z.T @ push.middle)) ** 2)
+        if not push.columns.shape[1]:
+            return float(np.min(nu / 2 * fixed))
+        bent = self.S.weighted(self.Z.T @ push.columns)
+        if push.box:
+            spread = np.sqrt(np.abs(bent).sum(axis=(1, 2)))
+        else:
+            spread = np.sqrt(np.maximum(np.linalg.eigvalsh(bent)[:, -1], 0.0))
+        return float(np.min(nu / 2 * (fixed + spread * (1 + ROUNDING))))
+
+    def between(self, L: FloatArray, push: Push) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest ℓᵀu, for each row ℓ."""
+        bent = L @ self.F.T
+        g = bent @ self.F / 2
+        reach = (push.along(g) + length(bent, axis=1) * push.through(self.F) / 2) * (1 + ROUNDING)
+        return -g @ push.middle - reach, -g @ push.middle + reach
+
+
+def _norm(matrix: FloatArray) -> float:
+    """The largest singular value, rounded up."""
+    return float(np.linalg.norm(matrix, 2)) * (1 + ROUNDING) if matrix.size else 0.0
+
+
+def _of_box(matrix: FloatArray) -> float:
+    """At least sup ‖matrix v‖ over |v_k| ≤ 1: vᵀKv ≤ Σ|K_kl|."""
+    return float(np.sqrt(np.abs(matrix.T @ matrix).sum())) * (1 + ROUNDING)
+
+
+def _saved(responses: Responses, means: Means) -> FloatArray:
+    """½ sup vᵀS_iv of every agent whose best response stays on its face for all these means."""
+    slopes = responses.sensitivities
+    least = responses.margins + slopes @ means.centre - length(slopes @ means.G, axis=1)
+    positive = least > ROUNDING * np.abs(responses.margins)
+    firm = np.array([bool(positive[place].all()) for place in responses.places])
+    moved = np.einsum("ade,d,e->a", responses.grams, means.centre, means.centre, optimize=True)
+    bent = means.G.T @ responses.grams @ means.G
+    tops = np.linalg.eigvalsh((bent + np.swapaxes(bent, 1, 2)) / 2)[:, -1]
+    whole = responses.fixed + np.sqrt(np.maximum(moved, 0.0)) + np.sqrt(np.maximum(tops, 0.0)) * (1 + ROUNDING)
+    return np.where(firm, whole**2 / 2, np.inf)
