@@ -9,8 +9,10 @@ import pytest
 from certified_data import H, rows
 
 import epszero as ez
+from epszero._points import flat_of
 from epszero.certificates import Hoeffding, MeanDeviation
 from epszero.certificates._base import Finding
+from epszero.certificates.agents import curvatures, uncertain_savings
 from epszero.certificates.case import Case
 from epszero.certificates.consequences import distance, exploitability
 from epszero.certificates.residuals import Residuals
@@ -256,3 +258,34 @@ def test_no_distance_without_strong_monotonicity(bent_run):
     assert found.distance is None
     assert "mu" in found.notes["distance"]
     assert ez.certify(bent_run, 0.05).distance == pytest.approx(ez.certify(bent_run, 0.05).epsilon)
+
+
+def linear_over_rows_of_simplices():
+    """Three points of a simplex as one leaf: a product of simplices, whose corners are not those of one simplex."""
+    problem = ez.Minimization(lambda x, xi: xi @ x.ravel(), ez.sets.Simplex())
+    corners = np.array([np.eye(4)[list(picks)].ravel() for picks in itertools.product(range(4), repeat=3)])
+    return problem, np.full((3, 4), 0.25), [corners]
+
+
+def linear_in_two_leaves():
+    """As many leaves as agents, but every agent has both."""
+    parts = {"a": ez.sets.Box(0.0, 1.0), "b": ez.sets.Box(0.0, 5.0)}
+    cost = lambda own, mean, xi, p: p * xi[:2] @ own["a"] + xi[2:] @ own["b"]  # noqa: E731
+    problem = ez.AggregativeGame(cost, np.array([1.0, 2.0]), parts)
+    corners = np.array(list(itertools.product([0.0, 1.0], [0.0, 1.0], [0.0, 5.0], [0.0, 5.0])))
+    return problem, {"a": np.zeros((2, 2)), "b": np.zeros((2, 2))}, [corners, corners]
+
+
+@pytest.mark.parametrize("made", [linear_over_rows_of_simplices, linear_in_two_leaves])
+def test_savings_reach_all_corners_of_an_agents_set(made):
+    problem, x0, corners = made()
+    rng = np.random.default_rng(3)
+    samples = ez.Samples(rng.uniform(size=(50, 12 if len(corners) == 1 else 4)), support=ez.sets.Box(0.0, 1.0))
+    case = Case.of(ez.solve(problem, samples, x0=x0, throw=False))
+    known = curvatures(case)
+    C = np.tile([[-1.0, 1.0], [1.0, -1.0]], (sum(len(place) for place in known.places) // 2, 1))
+    residuals = Residuals(np.zeros(len(C)), np.array([0.3]), None, C, Gram(C.T @ C))
+    found, x = uncertain_savings(case, known, residuals), flat_of(case.x)
+    for bound, place, mine in zip(found, known.places, corners, strict=True):
+        truth = 0.3 * np.linalg.norm((x[place] - mine) @ C[place], axis=1).max()
+        assert bound >= truth * (1 - 1e-12)

@@ -138,7 +138,7 @@ KINDS = {
         ez.Minimization(lambda x, xi: 0.5 * jnp.sum((x - xi) ** 2), BOX), THREE, ("affine", "additive", "constant", 3)),
     "least squares": (
         ez.Minimization(lambda x, xi: 0.5 * (xi[:2] @ x[:2] - xi[2]) ** 2, BOX), THREE,
-        ("affine", "general", "depends on ξ", None)),  # affine in ξξᵀ, but ξ(ξᵀx) never computes that
+        ("affine", "affine in features", "depends on ξ", 5)),  # ξ₀², ξ₀ξ₁, ξ₁², ξ₀ξ₂, ξ₁ξ₂
     "logistic loss": (
         ez.Minimization(lambda x, xi: jax.nn.softplus(xi @ x), BOX), THREE,
         ("nonlinear", "general", "depends on x and ξ", None)),

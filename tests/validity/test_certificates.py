@@ -247,8 +247,8 @@ def test_exploitability_with_a_wrong_hessian_is_convicted(monkeypatch):
     assert not too_many(*missed(duel(), entrant, 0.05, claim="exploitability"))
     right = consequences.curvatures
 
-    def wrong(case):
-        known = right(case)
+    def wrong(case, search=True):
+        known = right(case, search)
         assert isinstance(known, Curvatures)
         return replace(known, inverse=[M / 4 for M in known.inverse], key="wrong")
 

@@ -175,7 +175,10 @@ def uncertain_savings(case: Case, known: Curvatures, residuals: Residuals) -> Fl
 def _over_corners(case: Case, known: Curvatures, residuals: Residuals) -> FloatArray | None:
     """max_y sup_v ⟨C_iv, x_i − y⟩ over the corners y of every agent's set; None where a set has many."""
     parts = jax.tree.leaves(case.problem.strategies.parts, is_leaf=is_part)
-    if case.anywhere or len(parts) != len(known.places) or residuals.map is None:
+    leaves = jax.tree.leaves(case.x)
+    # one part, one leaf and one agent belong together; a leaf of many rows is a point of a product, with other corners
+    alone = len(parts) == len(leaves) == len(known.places) and all(np.ndim(leaf) == 1 for leaf in leaves)
+    if case.anywhere or not alone or residuals.map is None or isinstance(case.problem, AggregativeGame):
         return None
     x, found = flat_of(case.x), np.empty(len(parts))
     for agent, (part, place) in enumerate(zip(parts, known.places, strict=True)):

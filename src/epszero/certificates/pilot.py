@@ -69,7 +69,8 @@ def _weight(ground: Ground, W: FloatArray, log: float, many: int, ball: float) -
     """The best for a ball of this size, as long as it serves one three times as large."""
     inside = ground.inside(ROOM * ball)
     c, V = inside.moments(W, ball)
-    return min(weight(log, many, 1.05 * c, V / len(ground.local.rows)), 0.9 / inside.moments(W, ROOM * ball).c)
+    widest = inside.moments(W, ROOM * ball).c  # 0 where the noise vanishes at the pilot's point: any weight serves
+    return min(weight(log, many, 1.05 * c, V / len(ground.local.rows)), 0.9 / widest if widest > 0 else math.inf)
 
 
 def _tilted(ground: Ground, units: FloatArray, log: float, many: int) -> float:

@@ -47,6 +47,8 @@ class Aim(NamedTuple):
 
     def radius(self, many: int, c: float, V: float) -> float:
         """The bound, for `many` samples."""
+        if c == 0:  # O(x, ·) is shown to be one vector for all ξ
+            return 0.0
         step = c * self.w
         if not step < LARGEST or not math.isfinite(V):
             return math.inf

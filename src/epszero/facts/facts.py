@@ -41,7 +41,7 @@ from epszero.oracles import Agents, Oracle
 from epszero.problems import Problem
 
 ALMOST = 1e-10  # of κ: an eigenvalue this little below 0 is rounding
-SMALL = 3  # entries of x and ξ up to which enclosures are refined although rules have an answer
+SMALL = 4  # entries of x and ξ up to which enclosures are refined although rules have an answer
 ROOM = 1e-6  # a declared constant may exceed the exact one by this much, relatively
 BY_EIGENVALUE = "least eigenvalue of the symmetric part of the Jacobian"
 BY_STRUCTURE = "eigenvalues through the structure: blocks of the agents and a coupling of low rank"
