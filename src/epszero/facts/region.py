@@ -91,7 +91,7 @@ class Region:
             first, second = slice(None, d // 2), slice(d // 2, None)
             halves = [_corners(lower[part], upper[part]) @ R[:, part].T for part in (first, second)]
             corners = halves[0], halves[1]
-            across = _farthest_sum(corners[0], corners[1], centre)
+            across = float(np.sqrt(max(_squares_of_sums(corners[0], corners[1] - centre).max(), 0.0)))
         else:
             across = min(length(reach), float(np.sqrt(half @ np.abs(R.T @ R) @ half)))
         diameter = 2 * across * (1 + SLACK)
@@ -130,8 +130,9 @@ class Region:
         """At least sup ‖x − c‖ over the region, for points c of it along the last axis."""
         if self.lower is None or self.upper is None:
             return np.full(c.shape[:-1], self.diameter)
-        if self.corners is not None:
-            return np.minimum(_farthest_corners(self.corners, c) * (1 + SLACK) + SLACK * self.diameter, self.diameter)
+        if self.corners is not None and self.centre is not None:
+            away = _farthest_corners(self.corners, self.centre, c)
+            return np.minimum(away * (1 + SLACK) + SLACK * self.diameter, self.diameter)
         apart = np.abs(c - (self.lower + self.upper) / 2)
         apart += (self.upper - self.lower) / 2
         if self.blocks:
@@ -150,25 +151,33 @@ def _corners(lower: FloatArray, upper: FloatArray) -> FloatArray:
     return np.where(bits == 1, upper, lower)
 
 
-def _farthest_sum(first: FloatArray, second: FloatArray, c: FloatArray) -> float:
-    """The largest ‖a + b − c‖ over the rows a and b."""
-    rest = second - c
-    squares = np.sum(first**2, axis=1)[:, None] + np.sum(rest**2, axis=1) + 2 * first @ rest.T
-    return float(np.sqrt(max(squares.max(), 0.0)))
+def _squares_of_sums(first: FloatArray, second: FloatArray) -> FloatArray:
+    """‖a + b‖² for all rows a and b."""
+    squares = 2 * first @ second.T
+    squares += np.sum(first**2, axis=1)[:, None]
+    squares += np.sum(second**2, axis=1)
+    return squares
 
 
-def _farthest_corners(corners: tuple[FloatArray, FloatArray], c: FloatArray) -> FloatArray:
+def _farthest_corners(corners: tuple[FloatArray, FloatArray], about: FloatArray, c: FloatArray) -> FloatArray:
     """At least the distance of the farthest corner from each c, which depends on the c before it alone.
 
     Exact for the first, the second, the ninth, …; for those between, by the triangle inequality from the last of these.
+    All are taken from `about`, the middle of the corners, so that no square is much larger than the result.
     """
     rows = c.reshape(-1, *c.shape[-2:])
+    first, second = corners[0], corners[1] - about
+    squares = _squares_of_sums(first, second)
+    moving = np.empty(squares.shape)
     found, m = np.empty(rows.shape[:-1]), rows.shape[1]
     anchors = [0, *(8**k for k in range(8) if 8**k < m)]
     for place, until in zip(anchors, [*anchors[1:], m], strict=True):
         moved = rows[:, place:until] - rows[:, place, None]
         np.sqrt(np.einsum("tmd,tmd->tm", moved, moved), out=found[:, place:until])  # what vanishes is below SLACK
-        found[:, place:until] += np.array([_farthest_sum(*corners, series[place]) for series in rows])[:, None]
+        for own, at in zip(found, rows[:, place] - about, strict=True):
+            np.subtract(squares, 2 * (second @ at), out=moving)
+            moving -= 2 * (first @ at)[:, None]
+            own[place:until] += math.sqrt(max(float(moving.max() + at @ at), 0.0))
     return found.reshape(c.shape[:-1])
 
 
