@@ -17,6 +17,7 @@ import numpy as np
 
 import epszero as ez
 from benchmarks._programmes import Programme, affine_programme, matrix_programme, pieces_programme
+from benchmarks._published import PUBLISHED, Points, run
 from benchmarks.collection._case import Affine, Array, Costs, Payoffs, Pieces, Posed, Regression, flat
 
 TOLERANCE = 1e-8  # times the scale of a problem
@@ -211,6 +212,16 @@ def _monviso(posed: Posed) -> Call | None:
     return call
 
 
+def _published(method: Callable[..., Points]) -> Callable[[Posed], Call | None]:
+    def make(posed: Posed) -> Call | None:
+        form = posed.form(Affine)
+        if form is None:
+            return None
+        return lambda: run(method, form, lambda x: posed.residual(x) <= TOLERANCE * posed.scale)
+
+    return make
+
+
 def _between(rows: Any, low: Array, high: Array) -> Any:
     import cvxpy as cp  # noqa: PLC0415
 
@@ -244,7 +255,7 @@ def _peers() -> dict[str, Contender]:
         "NashOpt": ("nashopt", _nashopt),
         "scikit-learn": ("sklearn", _learned),
         "monviso": ("monviso", _monviso),
-    }
+    } | {name: ("numpy", _published(method)) for name, method in PUBLISHED.items()}
     return {name: _quiet(make) for name, (module, make) in all_peers.items() if _installed(module)}
 
 

@@ -1,6 +1,7 @@
 """Points are pytrees of arrays: their arithmetic, and the way from trees to vectors and back."""
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -78,6 +79,10 @@ def length(v: Any, axis: int | None = None) -> Any:
     v = np.asarray(v, dtype=np.float64)
     v = v.ravel() if axis is None else v
     along = 0 if axis is None else axis
+    with np.errstate(all="ignore"):
+        squares = np.sum(np.square(v), axis=along)
+    if np.min(squares, initial=1.0) > LEAST_SQUARE and np.max(squares, initial=1.0) < 1 / LEAST_SQUARE:
+        return math.sqrt(squares) if np.ndim(squares) == 0 else np.sqrt(squares)
     largest = np.max(np.abs(v), axis=along, keepdims=True, initial=0.0)
     usable = (largest > SMALLEST) & np.isfinite(largest)
     exponent = np.frexp(np.where(usable, largest, 1.0))[1] - 1

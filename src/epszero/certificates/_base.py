@@ -112,9 +112,10 @@ def check_independent(samples: Sequence[Samples]) -> Leaning:
                 Leaning(INDEPENDENT.what, Provenance.VIOLATED, f"Ljung–Box, {said}"),
                 obstacle=Obstacle.NOT_INDEPENDENT,
             )
-        if one.repeated:
+        repeated = remembered(one, "repeated", lambda one=one: one.repeated)
+        if repeated:
             cannot(
-                f"{one.repeated} of {len(one)} samples are repetitions of others, or were drawn from them or with the "
+                f"{repeated} of {len(one)} samples are repetitions of others, or were drawn from them or with the "
                 "same seed: pass every sample once",
                 Leaning(INDEPENDENT.what, Provenance.VIOLATED, "rows occur more than once"),
                 obstacle=Obstacle.NOT_INDEPENDENT,

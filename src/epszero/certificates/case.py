@@ -81,6 +81,7 @@ class Case:
         self._run = run
         self.anywhere = anywhere  # x stands for any point of the domain
         self._collapsed: dict[Any, Any] = {}
+        self._means: dict[Any, list[FloatArray]] = {}
         self.sets: dict[Any, MeanSet] = {}  # confidence sets that were computed together with those of other cases
 
     @staticmethod
@@ -249,6 +250,14 @@ class Case:
         if place not in self._collapsed:
             self._collapsed[place] = samples, self._through_features(samples)  # the samples live as long as their place
         return self._collapsed[place][1]
+
+    def means(self, samples: list[Samples]) -> list[FloatArray]:
+        """Of the features of each data set, where the oracle is seen through them."""
+        place, collapsed = tuple(map(id, samples)), self.collapsed(samples)
+        assert collapsed is not None
+        if place not in self._means:
+            self._means[place] = [np.mean(rows, axis=0) for rows in collapsed.features]
+        return self._means[place]
 
     def _through_features(self, samples: list[Samples]) -> Collapsed | None:
         """Features that were found, not declared, count where the support of ξ says how far they reach."""

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from epszero._memory import remembered
@@ -34,7 +35,7 @@ from epszero.certificates.certificate import NO_GAME, NO_MINIMUM
 from epszero.certificates.certified_piece import Sharpened
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.shared import multiplier_slack
-from epszero.facts import DENSE, ConstantJacobian, Gram, Provenance, Unknown
+from epszero.facts import DENSE, ConstantJacobian, Gram, Provenance, Unknown, bent
 from epszero.problems import AggregativeGame, Game, Minimization
 
 NOT_CLOSED = (
@@ -102,7 +103,8 @@ def _by_residuals(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
     known = [value for value in distances if not isinstance(value, Unknown)]
     if not known:
         return next(Consequence.none(value) for value in distances if isinstance(value, Unknown))
-    how = "S-lemma, affine B" if case.jacobian is not None else "‖e‖/μ"
+    affine = case.jacobian is not None or min(known) < min(one.epsilon for one in sets) / mu.value
+    how = "S-lemma, affine B" if affine else "‖e‖/μ"
     leans_on = Leaning.on("strong monotonicity μ", mu), *derivative_leaning(derivative)
     leans_on = *leans_on, *constraints_leaning(case, shared)
     return Consequence(min(known), f"{how} with μ = {mu.value:.4g}", leans_on)
@@ -123,7 +125,27 @@ def _distance(case: Case, residuals: Residuals, mu: float) -> float | Unknown:
         return slack
     slack += case.inexactness
     plain = (residuals.epsilon + np.sqrt(residuals.epsilon**2 + 4 * mu * slack)) / (2 * mu)
-    return plain if case.jacobian is None else min(plain, _s_lemma(case, case.jacobian, residuals, slack))
+    if case.jacobian is None:
+        return min(plain, _through_structure(case, residuals, slack))
+    return min(plain, _s_lemma(case, case.jacobian, residuals, slack))
+
+
+def _through_structure(case: Case, residuals: Residuals, slack: float) -> float:
+    """The same for an aggregative game of any size (facts/mean_field.py)."""
+    whole, C = case.facts.aggregate, residuals.map
+    if whole is None or C is None or [np.ndim(leaf) for leaf in jax.tree.leaves(case.x)] != [2]:
+        return np.inf
+    n = whole.own.shape[0] * whole.own.shape[1]
+    found = bent(whole, np.column_stack([C[:n], residuals.centre[:n]]))
+    if found is None:
+        return np.inf
+    nu, K = found
+    known = np.isfinite(K).all(axis=(1, 2))
+    if not known.any():
+        return np.inf
+    fixed = np.sqrt(np.maximum(K[known, -1, -1], 0.0))
+    spread = residuals.through(Gram(K[known, :-1, :-1]))
+    return float(np.min(np.sqrt((nu[known] / 2 * (fixed + spread)) ** 2 + nu[known] * slack)))
 
 
 def _s_lemma(case: Case, J: ConstantJacobian, residuals: Residuals, slack: float) -> float:

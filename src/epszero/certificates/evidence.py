@@ -212,7 +212,7 @@ def _residuals(evidence: Evidence, sets: list[MeanSet]) -> Residuals:
         return Residuals.ball(case.residual(B), 0.0)
     C, gram = case.noise_map(collapsed)
     if C is not None and evidence.samples == case.samples:  # ê is known already, and B is affine in the mean
-        means = [np.mean(rows, axis=0) for rows in evidence.rows]
+        means = case.means(evidence.samples)
         centre = case.empirical + C @ np.concatenate([one.centre - mean for one, mean in zip(sets, means, strict=True)])
     else:
         centre = case.residual(B)

@@ -148,8 +148,7 @@ def _members(part: Any, batch: tuple[int, ...]) -> list[Any]:
 
 def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | Unknown:
     n = sum(len(block.entries) for block in blocks)
-    mended = np.concatenate([np.broadcast_to(block.face.mended, len(block.entries)) for block in blocks])
-    e = case.empirical[:n] + mended
+    e = case.empirical[:n] + spread([block.face.mended for block in blocks], blocks)
     shared = None if case.problem.coupling is None else _shared_face(case, n)
     if shared is not None and (shared.pulls[~shared.leant] > 0).any():
         return Unknown("a shared constraint has a multiplier, but is not met with equality")
@@ -249,7 +248,7 @@ class _Whole(_Maps):
         G = np.zeros((0, n)) if shared is None else shared.G[shared.leant]
         self.N = np.vstack([own, G])
         self.Z = _block_basis(blocks, n) if shared is None else _null(self.N)
-        self.Q = np.concatenate([np.broadcast_to(b.face.curvature, len(b.entries)) for b in blocks])
+        self.Q = spread([b.face.curvature for b in blocks], blocks)
         self.inner = self.Z.T @ (H @ self.Z + self.Q[:, None] * self.Z)
         self.flat = len(self.N) + self.Z.shape[1] != n or not _regular(self.inner)
         self.rows, self.duals = stacked_conditions(blocks, n)
@@ -304,7 +303,7 @@ class _Separate(_Maps):
         self.noise, self.t = noise, len(blocks[0].entries)
         self.normals, self.entries = [b.face.normals for b in blocks], [b.entries for b in blocks]
         n = len(blocks) * self.t
-        self.Q = np.concatenate([np.broadcast_to(b.face.curvature, self.t) for b in blocks])
+        self.Q = spread([b.face.curvature for b in blocks], blocks)
         self.M = np.zeros((len(blocks), self.t, self.t))
         self.flat = False
         for i, block in enumerate(blocks):
@@ -347,6 +346,14 @@ def _matrices(whole: Aggregate) -> tuple[FloatArray, FloatArray]:
         return whole.own, whole.average
     eye = np.eye(whole.own.shape[1])
     return whole.own[:, :, None] * eye, whole.average[:, :, None] * eye
+
+
+def spread(values: "list[FloatArray | float]", blocks: list[Block]) -> FloatArray:
+    """A number or an array of each block, one after another, entry by entry."""
+    sizes = [len(block.entries) for block in blocks]
+    return np.concatenate(
+        [one if np.ndim(one) else np.full(size, one) for one, size in zip(values, sizes, strict=True)]
+    )
 
 
 def stacked_conditions(blocks: list[Block], n: int) -> tuple[Any, Any]:

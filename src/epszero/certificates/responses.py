@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from epszero._lazy import sp
 from epszero._memory import remembered
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
-from epszero.certificates.piece import AffinePiece, Block
+from epszero.certificates.piece import AffinePiece, Block, spread
 from epszero.facts import OwnHessians, places_of
 
 FLAT = 1e-12  # of the largest: a Hessian flatter than this on the face has no S
@@ -43,13 +44,13 @@ def responses_of(case: Case, piece: AffinePiece, C: FloatArray) -> Responses | N
     maps = remembered(case.problem, key, lambda: _maps(case, piece.blocks, hessians, C))
     if maps is None:
         return None
-    e = case.empirical.copy()
-    for block in piece.blocks:
-        e[block.entries] += block.face.mended
-    values = [np.concatenate([piece.blocks[b].face.values for b in own.blocks]) for own in maps.agents]
-    margins = [value + own.by_duals @ e[own.entries] for own, value in zip(maps.agents, values, strict=True)]
-    fixed = [float(np.sqrt(max(e[own.entries] @ own.S @ e[own.entries], 0.0))) for own in maps.agents]
-    return Responses(maps.grams, np.array(fixed), np.concatenate(margins), maps.sensitivities, maps.places)
+    blocks = piece.blocks
+    e = case.empirical + spread([block.face.mended for block in blocks], blocks)
+    values = np.concatenate([blocks[b].face.values for b in maps.blocks])
+    parts = e[maps.entries]  # one agent after another
+    bent = parts * (maps.S @ parts)
+    fixed = np.sqrt(np.maximum(np.add.reduceat(bent, maps.starts), 0.0))
+    return Responses(maps.grams, fixed, values + maps.by_duals @ parts, maps.sensitivities, maps.places)
 
 
 class _Agent(NamedTuple):
@@ -62,9 +63,13 @@ class _Agent(NamedTuple):
 
 
 class _Maps(NamedTuple):
-    """What depends on the piece alone."""
+    """What depends on the piece alone, agent after agent."""
 
-    agents: list[_Agent]
+    entries: Any
+    starts: Any  # the first of them, for each agent
+    blocks: list[int]
+    S: Any  # of all agents, sparse
+    by_duals: Any  # the same
     grams: FloatArray
     sensitivities: FloatArray
     places: list[slice]
@@ -86,7 +91,11 @@ def _maps(case: Case, blocks: list[Block], hessians: OwnHessians, C: FloatArray)
     sensitivities = [one.by_duals @ C[one.entries] for one in agents]
     ends = np.cumsum([0, *(len(rows) for rows in sensitivities)])
     slices = [slice(int(a), int(b)) for a, b in pairwise(ends)]
-    return _Maps(agents, (grams + np.swapaxes(grams, 1, 2)) / 2, np.vstack(sensitivities), slices)
+    entries, numbers = np.concatenate([one.entries for one in agents]), [b for one in agents for b in one.blocks]
+    starts = np.cumsum([0, *(len(one.entries) for one in agents)])[:-1]
+    S, by_duals = (sp.block_diag([getattr(one, name) for one in agents], format="csr") for name in ("S", "by_duals"))
+    symmetric, rows = (grams + np.swapaxes(grams, 1, 2)) / 2, np.vstack(sensitivities)
+    return _Maps(entries, starts, numbers, S, by_duals, symmetric, rows, slices)
 
 
 def _agent(blocks: list[Block], own: list[int], entries: Any, M: FloatArray) -> _Agent | None:

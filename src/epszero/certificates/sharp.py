@@ -81,7 +81,7 @@ class Sharp:
         """What the width of `distance` is made of: variance, range, the split of δ; and the floor."""
         T, s = self.roots.T, len(self.features)
         apart = (self.features - self.mean) @ T.T
-        variance = math.sqrt(2 * math.log(2 / delta) * float(np.mean(np.einsum("sd,sd->s", apart, apart))) / s)
+        variance = math.sqrt(2 * math.log(2 / delta) * float(np.vdot(apart, apart)) / s / s)
         whole = self._reach(self._event(levels, "T", levels.distance)[0], delta)
         far = float(self.roots.region("T", self.region).farthest((T @ self.mean)[None])[0])
         return {
@@ -270,9 +270,7 @@ def _on(
 
 def _mean_of_run(case: Case) -> FloatArray:
     """m̂: of the samples that x̂ was found with, whatever else was kept aside."""
-    collapsed = case.collapsed(case.samples)
-    assert collapsed is not None
-    return np.mean(collapsed.features[0], axis=0)
+    return case.means(case.samples)[0]
 
 
 class _Aim(NamedTuple):
@@ -300,7 +298,7 @@ def _aim(case: Case, piece: AffinePiece, pilot: FloatArray, mean: FloatArray, C:
 def _floor(sensitivities: FloatArray, pilot: FloatArray, s: int, delta: float) -> FloatArray:
     """Margins below this are not aimed at: nothing could certify them, and others would pay for it."""
     apart = pilot - np.mean(pilot, axis=0)
-    spread = np.einsum("qd,de,qe->q", sensitivities, apart.T @ apart / len(pilot), sensitivities, optimize=True)
+    spread = np.einsum("qd,qd->q", sensitivities @ (apart.T @ apart / len(pilot)), sensitivities)
     return HOPELESS * np.sqrt(2 * math.log(2 / delta) * np.maximum(spread, 0.0) / s)
 
 

@@ -19,6 +19,7 @@ from epszero.facts.facts import Facts as Facts
 from epszero.facts.facts import facts_of as facts_of
 from epszero.facts.gram import Gram as Gram
 from epszero.facts.gram import largest as largest
+from epszero.facts.mean_field import bent as bent
 from epszero.facts.noise_map import TooLarge as TooLarge
 from epszero.facts.noise_map import noise_map as noise_map
 from epszero.facts.observed import Observed as Observed

@@ -8,6 +8,7 @@ theorem); and the distance `farthest(c)` of its farthest point from a point c of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
 import jax
@@ -36,6 +37,44 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
+class Corners:
+    """Each is `about`, the middle of them, plus a row of `first` plus a row of `second`."""
+
+    first: FloatArray
+    second: FloatArray
+    about: FloatArray
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """‖a + b‖² for all rows a of the one and b of the other."""
+        squares = 2 * self.first @ self.second.T
+        squares += np.sum(self.first**2, axis=1)[:, None]
+        squares += np.sum(self.second**2, axis=1)
+        return squares
+
+    def farthest(self, c: FloatArray) -> FloatArray:
+        """At least the distance of the farthest corner from each c, which depends on the c before it alone.
+
+        Exact for the first, the second, the ninth, …; for those between, by the triangle inequality from the last of
+        these. All are taken from the middle, so that no square is much larger than the result.
+        """
+        rows = c.reshape(-1, *c.shape[-2:])
+        found, m, moving = np.empty(rows.shape[:-1]), rows.shape[1], np.empty(self.squares.shape)
+        anchors = [0, *(8**k for k in range(8) if 8**k < m)]
+        for place, until in zip(anchors, [*anchors[1:], m], strict=True):
+            moved = rows[:, place:until] - rows[:, place, None]
+            np.sqrt(np.einsum("tmd,tmd->tm", moved, moved), out=found[:, place:until])  # what vanishes is below SLACK
+            for own, at in zip(found, rows[:, place] - self.about, strict=True):
+                np.subtract(self.squares, 2 * (self.second @ at), out=moving)
+                moving -= 2 * (self.first @ at)[:, None]
+                own[place:until] += math.sqrt(max(float(moving.max() + at @ at), 0.0))
+        return found.reshape(c.shape[:-1])
+
+    def __truediv__(self, unit: float) -> "Corners":
+        return Corners(self.first / unit, self.second / unit, self.about / unit)
+
+
+@dataclass(frozen=True, eq=False)
 class Region:
     """A bounded convex set in R^d, seen from outside. `lower` and `upper` are None where its place is not known."""
 
@@ -45,7 +84,7 @@ class Region:
     upper: FloatArray | None = None
     centre: FloatArray | None = None  # a point of it
     prior: Prior | None = None  # known before the samples at hand
-    corners: "tuple[FloatArray, FloatArray] | None" = None  # each corner is a row of one plus a row of the other
+    corners: "Corners | None" = None  # of an image of a box
     blocks: tuple[Block, ...] = ()  # of its entries, where more is known of these; all entries, or none
 
     @staticmethod
@@ -90,8 +129,8 @@ class Region:
         if d <= MOST_CORNERS:
             first, second = slice(None, d // 2), slice(d // 2, None)
             halves = [_corners(lower[part], upper[part]) @ R[:, part].T for part in (first, second)]
-            corners = halves[0], halves[1]
-            across = _farthest_sum(corners[0], corners[1], centre)
+            corners = Corners(halves[0], halves[1] - centre, centre)
+            across = math.sqrt(max(float(corners.squares.max()), 0.0))
         else:
             across = min(length(reach), float(np.sqrt(half @ np.abs(R.T @ R) @ half)))
         diameter = 2 * across * (1 + SLACK)
@@ -131,7 +170,7 @@ class Region:
         if self.lower is None or self.upper is None:
             return np.full(c.shape[:-1], self.diameter)
         if self.corners is not None:
-            return np.minimum(_farthest_corners(self.corners, c) * (1 + SLACK) + SLACK * self.diameter, self.diameter)
+            return np.minimum(self.corners.farthest(c) * (1 + SLACK) + SLACK * self.diameter, self.diameter)
         apart = np.abs(c - (self.lower + self.upper) / 2)
         apart += (self.upper - self.lower) / 2
         if self.blocks:
@@ -145,31 +184,13 @@ class Region:
 
 def _corners(lower: FloatArray, upper: FloatArray) -> FloatArray:
     """All corners of a box."""
-    d = len(lower)
-    bits = (np.arange(2**d)[:, None] >> np.arange(d)) & 1
-    return np.where(bits == 1, upper, lower)
+    return np.where(_bits(len(lower)), upper, lower)
 
 
-def _farthest_sum(first: FloatArray, second: FloatArray, c: FloatArray) -> float:
-    """The largest ‖a + b − c‖ over the rows a and b."""
-    rest = second - c
-    squares = np.sum(first**2, axis=1)[:, None] + np.sum(rest**2, axis=1) + 2 * first @ rest.T
-    return float(np.sqrt(max(squares.max(), 0.0)))
-
-
-def _farthest_corners(corners: tuple[FloatArray, FloatArray], c: FloatArray) -> FloatArray:
-    """At least the distance of the farthest corner from each c, which depends on the c before it alone.
-
-    Exact for the first, the second, the ninth, …; for those between, by the triangle inequality from the last of these.
-    """
-    rows = c.reshape(-1, *c.shape[-2:])
-    found, m = np.empty(rows.shape[:-1]), rows.shape[1]
-    anchors = [0, *(8**k for k in range(8) if 8**k < m)]
-    for place, until in zip(anchors, [*anchors[1:], m], strict=True):
-        moved = rows[:, place:until] - rows[:, place, None]
-        np.sqrt(np.einsum("tmd,tmd->tm", moved, moved), out=found[:, place:until])  # what vanishes is below SLACK
-        found[:, place:until] += np.array([_farthest_sum(*corners, series[place]) for series in rows])[:, None]
-    return found.reshape(c.shape[:-1])
+@cache
+def _bits(d: int) -> Any:
+    """All ways to choose among d pairs."""
+    return ((np.arange(2**d)[:, None] >> np.arange(d)) & 1) == 1
 
 
 def features_region(phi: Callable[[PyTree], Any], row: PyTree, support: Support) -> Region | None:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epszero._double import on_device
+from epszero._memory import remembered
 from epszero._points import one_row, pick, stack
 from epszero._pytree import Node
 from epszero._types import Array, PyTree
@@ -111,6 +112,10 @@ class Agents(Oracle):
 
     def seen(self, data: PyTree, x: PyTree) -> "Agents | None":
         """The same oracle with features, as declared or as found from what g does with one agent's data."""
+        key = "seen", isinstance(data, OwnData), _kinds(x), _kinds(_one_sample(data))
+        return remembered(self, key, lambda: self._find_seen(data, x))
+
+    def _find_seen(self, data: PyTree, x: PyTree) -> "Agents | None":
         known = self.traced(x, _one_sample(data))
         if known.features is not None:
             return known
@@ -269,6 +274,12 @@ class Rowwise(Node):
 def _one_sample(data: PyTree) -> PyTree:
     """The shape of one sample, or of one per agent."""
     return OwnData(one_row(own) for own in data) if isinstance(data, OwnData) else one_row(data)
+
+
+def _kinds(tree: PyTree) -> Any:
+    """A key: nesting, shapes and types, which are all that tracing looks at."""
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
 
 
 def _padded(data: OwnData) -> PyTree:

@@ -14,6 +14,8 @@ import numpy as np
 from epszero._types import FloatArray
 
 TOUCHED = 1e-10  # of the sizes of b and x: a slack below it is none
+NORMAL = 1e-9  # of z: what is left of it beside the pulls of its rows
+TOGETHER = 1_000_000  # numbers: faces of many sets alike are worked out together up to here
 PULLED = 1e-12  # of the largest multiplier: one below it is none
 ALIKE = 1e-10  # singular values below this are 0: rows depend on each other
 
@@ -54,25 +56,13 @@ class Rows:
         if kept is None:
             return None
         apart = z - pulls @ kept.normals
-        if np.abs(apart).max(initial=0.0) > 1e-9 * max(np.abs(z).max(initial=0.0), 1e-300):
+        if np.abs(apart).max(initial=0.0) > NORMAL * max(np.abs(z).max(initial=0.0), 1e-300):
             return None
-        missed, own = slack[kept.held], kept.own
-        return Face(
-            kept.normals,
-            missed,
-            kept.others,
-            slack[kept.rest],
-            kept.back[:own],
-            pulls[:own],
-            active=kept.active,
-            mended=-apart,
-            lifts=kept.normals[:own],
-            separable=self.separable,
-        )
+        return _face(kept, slack, pulls, apart, self.separable)
 
     def _leant_on(self, near: Any, z: FloatArray) -> "tuple[_Leant | None, FloatArray]":
         """The face of the rows that pull, and how much each does: all that are touched, or those of least squares."""
-        known = self._face(near)
+        known = self.leant(near)
         if known is not None:
             pulls = known.back @ z
             own = pulls[: len(near)]
@@ -84,10 +74,10 @@ class Rows:
         generators = np.vstack([self.G[near], fixed, -fixed])
         found = nnls(generators.T, z)[0][: len(near)] if len(generators) else np.zeros(0)
         leant = near[found > PULLED * max(float(found.max(initial=0.0)), 1e-300)]
-        known = self._face(leant)
+        known = self.leant(leant)
         return known, np.zeros(0) if known is None else known.back @ z
 
-    def _face(self, kept: Any) -> "_Leant | None":
+    def leant(self, kept: Any) -> "_Leant | None":
         """By the rows kept."""
         key = kept.tobytes()
         if key not in self._known:
@@ -127,9 +117,10 @@ class Alike:
     """Many sets {x : Gx ≤ h} that differ in h alone: their faces, at a point of each."""
 
     def __init__(self, members: list[Rows]) -> None:
-        self.members = members
+        self.rows = members[0]  # h is in the slacks: what else there is to know of a face is the same for all
         self.h = np.stack([one.h for one in members])
         self.of_h = np.abs(self.h)
+        self._last: tuple[bytes, _Leants | None] = b"", None
 
     @staticmethod
     def of(members: "list[Rows | None]") -> "Alike | None":
@@ -143,10 +134,66 @@ class Alike:
 
     def faces(self, X: FloatArray, Z: FloatArray) -> list[Face | None]:
         """Row by row."""
-        slacks = self.h - X @ self.members[0].G.T
-        near = touched(slacks, self.of_h, np.abs(X) @ self.members[0].sizes.T)
-        each = zip(self.members, slacks, near, Z, strict=True)
-        return [one.face_of(slack, touching, z) for one, slack, touching, z in each]
+        rows = self.rows
+        slacks = self.h - X @ rows.G.T
+        near = touched(slacks, self.of_h, np.abs(X) @ rows.sizes.T)
+        known = self._leants(near)
+        if known is None:
+            return [rows.face_of(slack, touching, z) for slack, touching, z in zip(slacks, near, Z, strict=True)]
+        pulls = (known.back @ Z[:, :, None])[:, :, 0]
+        apart = Z - (pulls[:, None] @ known.normals)[:, 0]
+        sizes, most = (np.maximum(np.abs(one).max(axis=1, initial=0.0), 1e-300) for one in (Z, pulls))
+        pulled = ((pulls > PULLED * most[:, None]) | ~known.own).all(axis=1)
+        sure = pulled & (np.abs(apart).max(axis=1, initial=0.0) <= NORMAL * sizes)
+        each = zip(sure.tolist(), known.each, slacks, near, Z, pulls, apart, strict=True)
+        return [
+            _face(kept, slack, pull, gap, rows.separable) if fine else rows.face_of(slack, touching, z)
+            for fine, kept, slack, touching, z, pull, gap in each
+        ]
+
+    def _leants(self, near: Any) -> "_Leants | None":
+        """Of rows that are touched; None where they are too many to be worth it, or one of them has no face."""
+        rows, key = self.rows, near.tobytes()
+        if self._last[0] != key:
+            few = len(near) * rows.G.shape[1] ** 2 <= TOGETHER
+            each = [rows.leant(np.flatnonzero(one)) for one in near & ~rows.equal] if few else []
+            kept = [one for one in each if one is not None]
+            self._last = key, _Leants.of(kept) if len(kept) == len(near) else None
+        return self._last[1]
+
+
+class _Leants(NamedTuple):
+    """Of one point of each set, padded with zeros to one shape."""
+
+    each: list[_Leant]
+    normals: FloatArray
+    back: FloatArray
+    own: Any  # which of them are no equations, and no zeros
+
+    @staticmethod
+    def of(each: list[_Leant]) -> "_Leants":
+        most, t = max(len(one.normals) for one in each), each[0].normals.shape[1]
+        normals, back = np.zeros((len(each), most, t)), np.zeros((len(each), most, t))
+        for place, one in enumerate(each):
+            normals[place, : len(one.normals)], back[place, : len(one.normals)] = one.normals, one.back
+        return _Leants(each, normals, back, np.arange(most) < np.array([one.own for one in each])[:, None])
+
+
+def _face(kept: _Leant, slack: FloatArray, pulls: FloatArray, apart: FloatArray, separable: bool) -> Face:
+    """Where x leans on these rows; `apart`: what their pulls leave of z."""
+    own = kept.own
+    return Face(
+        kept.normals,
+        slack[kept.held],
+        kept.others,
+        slack[kept.rest],
+        kept.back[:own],
+        pulls[:own],
+        active=kept.active,
+        mended=-apart,
+        lifts=kept.normals[:own],
+        separable=separable,
+    )
 
 
 def independent_rows(rows: FloatArray) -> Any:

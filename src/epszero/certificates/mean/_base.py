@@ -120,6 +120,6 @@ def in_units(X: FloatArray, region: Region) -> tuple[FloatArray, Region, float]:
     if prior is not None:
         spread = prior.variances / unit / unit
         prior = replace(prior, centre=prior.centre / unit, variance=prior.variance / unit / unit, variances=spread)
-    corners = None if region.corners is None else (region.corners[0] / unit, region.corners[1] / unit)
+    corners = None if region.corners is None else region.corners / unit
     small = Region(region.diameter / unit, region.circumradius / unit, lower, upper, centre, prior, corners)
     return X / unit, small, unit

@@ -82,9 +82,10 @@ class _Series:
         if guess is not None and region.prior is None:
             guess = replace(guess, count=bound.worth)
         centres, repeats = lagging_centres(X, guess, bound.often)
-        apart = X - np.repeat(centres, repeats, axis=-2)
+        farthest, rare = np.maximum(region.farthest(centres), 1e-100), centres.shape[-2] < m
+        apart = X - (np.repeat(centres, repeats, axis=-2) if rare else centres)
         squares = np.einsum("tmd,tmd->tm", apart, apart)
-        self.c = np.repeat(np.maximum(region.farthest(centres), 1e-100), repeats, axis=-1)
+        self.c = np.repeat(farthest, repeats, axis=-1) if rare else farthest
         horizon = np.arange(1, m + 1) * np.log1p(np.arange(1, m + 1)) if bound.anytime else float(m)
         far = self.c**2
         self.target = far / (horizon * _variance(squares, region, guess))
@@ -107,7 +108,7 @@ class _Series:
 
 def predictable_centres(X: FloatArray, guess: Prior | None) -> FloatArray:
     """μ̂_{i−1}: the mean of a first guess and the samples before the i-th; without a guess the first sample is it."""
-    centres, count = np.empty(X.shape), np.arange(1, X.shape[-2])[:, None]
+    centres, count = np.empty(X.shape), np.arange(1.0, X.shape[-2])[:, None]
     after = centres[..., 1:, :]
     np.cumsum(X[..., :-1, :], axis=-2, out=after)
     if guess is None:
