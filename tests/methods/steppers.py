@@ -25,4 +25,6 @@ def states(problem, method, x0, steps, samples=None):
 
 def points(problem, method, x0, steps, samples=None):
     """The outputs, one row for each step."""
-    return np.stack([one.x if one.point is None else one.point for one in states(problem, method, x0, steps, samples)[1]])
+    return np.stack(
+        [one.x if one.point is None else one.point for one in states(problem, method, x0, steps, samples)[1]]
+    )

@@ -177,7 +177,8 @@ def wrong_optimism(J, g, alpha=3.0):
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"), [("projected reflected gradient", wrong_reflection), ("fast optimistic gradient", wrong_optimism)]
+    ("name", "wrong"),
+    [("projected reflected gradient", wrong_reflection), ("fast optimistic gradient", wrong_optimism)],
 )
 def test_updates_that_others_got_wrong_would_be_noticed(name, wrong):
     kind, share, _ = PUBLISHED[name]
@@ -301,9 +302,14 @@ def test_relaxed_forward_backward_is_the_one_with_its_own_relaxation():
 
 
 def by_hand_anderson(J, g, memory):
-    """Walker & Ni (2011), eq. (2.2), with the safeguard: back to T(x) of the last point kept where it does not lower."""
-    T = lambda x: J(x - g * (Q @ x + SHIFT), g)
-    residual = lambda x, Tx: np.linalg.norm((x - Tx) / g - (Q @ x + SHIFT) + Q @ Tx + SHIFT)
+    """Walker & Ni (2011), eq. (2.2), with the safeguard: back to T(x) of the last point kept where it lowers nothing."""
+
+    def T(x):
+        return J(x - g * (Q @ x + SHIFT), g)
+
+    def residual(x, Tx):
+        return np.linalg.norm((x - Tx) / g - (Q @ x + SHIFT) + Q @ Tx + SHIFT)
+
     x, ahead, least, kept, output = X0, False, np.inf, [], None
     for _ in range(K):
         Tx = T(x)

@@ -86,10 +86,12 @@ class PastExtragradient(Method):
         (m, a), q = steps.strong(), float(steps.forward()[0][0])
         if a >= SHARE:
             raise Unstable(f"γκ must be below 1/2, but it is {a:.6g}. Shorten the step, or use {ANY_ALGORITHM}.")
-        squares = _squares(m, a)
         start = q**2 + W * (1 + q) ** 2  # of E after the first step, as ‖x¹ − x̂‖ ≤ q‖x⁰ − x̂‖
-        bounds = 0.5 * np.log(start * ((1 + a) ** 2 + a**2 / W)) + 0.5 * iterations * np.log(squares)
-        return steps.by_distance(math.exp(float(np.min(bounds))))
+        output = (1 + a) ** 2 + a**2 / W  # ‖y⁺ − x̂‖² ≤ output · E⁺
+        factor = float(np.min(np.sqrt(start * output) * _squares(m, a) ** (iterations / 2)))
+        if not math.isfinite(factor):
+            raise Unstable(f"γκ = {a:.6g} is too near to 1/2. Shorten the step, or use {ANY_ALGORITHM}.")
+        return steps.by_distance(factor)
 
 
 def rate(m: float, a: float) -> float:
@@ -98,8 +100,8 @@ def rate(m: float, a: float) -> float:
 
 
 def _squares(m: float, a: float) -> Any:
-    """ρ² for all weights; infinite where the condition cannot be met."""
+    """ρ² for all weights; infinite where it is not below 1, or the condition cannot be met."""
     room = 1 - (1 + W) * (1 + C) * a**2
     t = 2 * m / np.where(room > 0, room, 1.0)
     squares = np.maximum(1 - 2 * m / (1 + t), (1 + W) * (1 + 1 / C) * a**2 / W)
-    return np.where(room > 0, squares, np.inf)
+    return np.where((room > 0) & (squares < 1), squares, np.inf)
