@@ -302,7 +302,7 @@ def test_relaxed_forward_backward_is_the_one_with_its_own_relaxation():
 
 
 def by_hand_anderson(J, g, memory):
-    """Walker & Ni (2011), eq. (2.2), with the safeguard: back to T(x) of the last point kept where it lowers nothing."""
+    """Walker & Ni (2011), eq. (2.2), with the safeguard: back to T(x) of the last point that was kept."""
 
     def T(x):
         return J(x - g * (Q @ x + SHIFT), g)
