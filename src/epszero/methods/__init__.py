@@ -16,4 +16,6 @@ from epszero.methods.golden_ratio import GoldenRatio as GoldenRatio
 from epszero.methods.past_extragradient import PastExtragradient as PastExtragradient
 from epszero.methods.preconditioned import PreconditionedForwardBackward as PreconditionedForwardBackward
 from epszero.methods.projected_reflected_gradient import ProjectedReflectedGradient as ProjectedReflectedGradient
+from epszero.methods.recommend import Recommendation as Recommendation
+from epszero.methods.recommend import recommend as recommend
 from epszero.methods.relaxed import Relaxed as Relaxed

@@ -68,7 +68,7 @@ class FastForwardBackward(Method):
             refuse(
                 "method",
                 "fast forward-backward is for the gradient of a convex function, which B is not known to be",
-                "Use ez.ForwardBackward(), or say so with ez.declare(problem, gradient=True)",
+                "Use ez.ForwardBackward(), or say so with declared=ez.declare(gradient=True)",
             )
         steps = settled(self.steps, x, self._range(problem, x, known))
         how = f"{steps.how}{', with restarts' if self.restart else ''}"
