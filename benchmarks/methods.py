@@ -1,6 +1,7 @@
 """What a step of each method costs beyond the B̂ and resolvents that it calls: a loop of steps, and one of calls alone.
 
-Both are compiled loops of the same length on the same data, from the same point, timed in turn. The calls are chained, each B̂ at what the resolvent before it gave, so that none is left out by the compiler.
+Both are compiled loops of the same length on the same data, from the same point, timed in turn. The calls are chained,
+each B̂ at what the resolvent before it gave, so that none is left out by the compiler.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from epszero.solve.attempt import trial_of
 from epszero.solve.request import Request
 from epszero.solve.setup import setting_of
 
-STEPS, RUNS, ENTRIES = 200, 15, 1500
+STEPS, RUNS, ENTRIES = 100, 10, 1500
 CALLS = {  # B̂ and resolvents a step
     "ForwardBackward": (1, 1), "ForwardBackwardForward": (2, 1), "Extragradient": (2, 2), "AdaptiveGoldenRatio": (1, 1),
     "PastExtragradient": (1, 2), "ForwardReflectedBackward": (1, 1), "GoldenRatio": (1, 1),

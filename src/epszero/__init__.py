@@ -19,6 +19,7 @@ if typing.TYPE_CHECKING:
     from epszero import datasets as datasets
     from epszero import experiments as experiments
     from epszero import functions as functions
+    from epszero import methods as methods
     from epszero import models as models
     from epszero import oracles as oracles
     from epszero import sets as sets
