@@ -27,7 +27,21 @@ NAMED = (
     "Extragradient",
     "PreconditionedForwardBackward",
     "AdaptiveGoldenRatio",
+    "GoldenRatio",
+    "ForwardReflectedBackward",
+    "PastExtragradient",
+    "ProjectedReflectedGradient",
+    "ExtraAnchoredGradient",
+    "AcceleratedReflectedGradient",
+    "FastOptimisticGradient",
+    "FastForwardBackward",
+    "Anderson",
+    "Relaxed",
 )
+WRAPPED = {  # of forward-backward where it applies; of forward-backward-forward where constraints are shared
+    "Anderson": ez.Anderson,
+    "Relaxed": lambda of: ez.Relaxed(of, 0.8),
+}
 OURS = ("default", *(name for name in NAMED if name in ez.__all__))
 Call = Callable[[], Array]
 Answer = tuple[Array, str, bool]  # a flat point, how the run says that it ended, and whether it calls it a solution
@@ -47,7 +61,7 @@ def asked(posed: Posed) -> float:
 
 def ours(posed: Posed, name: str, iterations: int | None = None) -> Answer:
     """Solved by us; where a run fails, the point that it reached, which is then no solution whatever the judge says."""
-    method = None if name == "default" else getattr(ez, name)()
+    method = None if name == "default" else _named(posed, name)
     claimed = True
     try:
         found = ez.solve(posed.problem, posed.samples, method, tol=asked(posed), iterations=iterations)
@@ -56,9 +70,18 @@ def ours(posed: Posed, name: str, iterations: int | None = None) -> Answer:
     return flat(found.x), f"{found.status.value} after {found.iterations}", claimed
 
 
+def _named(posed: Posed, name: str) -> ez.methods.Method:
+    if name not in WRAPPED:
+        return getattr(ez, name)()
+    shared = getattr(posed.problem, "coupling", None) is not None
+    return WRAPPED[name](ez.ForwardBackwardForward() if shared else ez.ForwardBackward())
+
+
 def _ours(name: str) -> Contender:
     def make(posed: Posed) -> Callable[[], Answer] | None:
         coupling = getattr(posed.problem, "coupling", None)
+        if name == "FastForwardBackward" and not getattr(posed.problem, "is_gradient", False):
+            return None
         if name == "PreconditionedForwardBackward" and (coupling is None or not coupling.affine):
             return None
         if name == "ForwardBackward" and coupling is not None:

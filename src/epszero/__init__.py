@@ -19,6 +19,7 @@ if typing.TYPE_CHECKING:
     from epszero import datasets as datasets
     from epszero import experiments as experiments
     from epszero import functions as functions
+    from epszero import methods as methods
     from epszero import models as models
     from epszero import oracles as oracles
     from epszero import sets as sets
@@ -31,11 +32,21 @@ if typing.TYPE_CHECKING:
     from epszero.certificates import certify_many as certify_many
     from epszero.certificates import plan as plan
     from epszero.certificates import verify as verify
+    from epszero.methods import AcceleratedReflectedGradient as AcceleratedReflectedGradient
     from epszero.methods import AdaptiveGoldenRatio as AdaptiveGoldenRatio
+    from epszero.methods import Anderson as Anderson
+    from epszero.methods import ExtraAnchoredGradient as ExtraAnchoredGradient
     from epszero.methods import Extragradient as Extragradient
+    from epszero.methods import FastForwardBackward as FastForwardBackward
+    from epszero.methods import FastOptimisticGradient as FastOptimisticGradient
     from epszero.methods import ForwardBackward as ForwardBackward
     from epszero.methods import ForwardBackwardForward as ForwardBackwardForward
+    from epszero.methods import ForwardReflectedBackward as ForwardReflectedBackward
+    from epszero.methods import GoldenRatio as GoldenRatio
+    from epszero.methods import PastExtragradient as PastExtragradient
     from epszero.methods import PreconditionedForwardBackward as PreconditionedForwardBackward
+    from epszero.methods import ProjectedReflectedGradient as ProjectedReflectedGradient
+    from epszero.methods import Relaxed as Relaxed
     from epszero.problems import AffineConstraint as AffineConstraint
     from epszero.problems import AggregativeGame as AggregativeGame
     from epszero.problems import ConvexConstraint as ConvexConstraint
@@ -61,8 +72,10 @@ _PUBLIC = {
     "audit": ("Audit", "audit"),
     "certificates": ("Certificate", "certify", "certify_many", "plan", "verify"),
     "methods": (
-        *("AdaptiveGoldenRatio", "Extragradient", "ForwardBackward", "ForwardBackwardForward"),
-        "PreconditionedForwardBackward",
+        *("AcceleratedReflectedGradient", "AdaptiveGoldenRatio", "Anderson", "ExtraAnchoredGradient", "Extragradient"),
+        *("FastForwardBackward", "FastOptimisticGradient", "ForwardBackward", "ForwardBackwardForward"),
+        *("ForwardReflectedBackward", "GoldenRatio", "PastExtragradient", "PreconditionedForwardBackward"),
+        *("ProjectedReflectedGradient", "Relaxed"),
     ),
     "problems": (
         *("AffineConstraint", "AggregativeGame", "ConvexConstraint", "ConvexityWarning", "Game", "Inclusion"),

@@ -145,7 +145,7 @@ def test_names_are_those_that_type_checkers_see():
     seen = {alias.asname: node.module for node in lines for alias in node.names}
     assert len(seen) == len(lines)
     names = {name for name in dir(ez) if not name.startswith("_")}
-    assert names - set(seen) == {"facts", "methods", "problems", "samples"}  # rooms, for those who look around
+    assert names - set(seen) == {"facts", "problems", "samples"}  # rooms, for those who look around
     assert set(seen) <= names
     for name, room in seen.items():
         home = import_module(room if room != "epszero" else f"epszero.{name}")

@@ -22,6 +22,20 @@ METHODS = {
     "extragradient, backtracking": ez.Extragradient(),
     "adaptive golden ratio": ez.AdaptiveGoldenRatio(),
     "extragradient, scheduled": ez.Extragradient(step=lambda k: 0.12 - 0.05 / (k + 1.0)),
+    "past extragradient": ez.PastExtragradient(),
+    "forward-reflected-backward": ez.ForwardReflectedBackward(step=0.06),
+    "projected reflected gradient": ez.ProjectedReflectedGradient(),
+    "golden ratio": ez.GoldenRatio(step=0.1, phi=1.5),
+    "extra-anchored gradient": ez.ExtraAnchoredGradient(),
+    "accelerated reflected gradient": ez.AcceleratedReflectedGradient(),
+    "fast optimistic gradient": ez.FastOptimisticGradient(alpha=4.0),
+    "relaxed": ez.Relaxed(ez.ForwardBackwardForward(step=0.12), 0.8),
+    "Anderson": ez.Anderson(ez.Extragradient(), memory=3),
+}
+ANCHORED = {  # residuals of these fall like 1/k, strongly monotone or not: what they reach in 5000 steps
+    "extra-anchored gradient": 5e-3,
+    "accelerated reflected gradient": 3e-2,
+    "fast optimistic gradient": 1e-3,
 }
 
 n = 4
@@ -71,13 +85,14 @@ PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS
 @pytest.mark.parametrize(("method", "side"), PAIRS)
 def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     A = SIDES[side]
-    solution = ez.solve(ez.Inclusion(A, B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), tol=1e-9, iterations=5000)
+    tol = ANCHORED.get(method, 1e-9)
+    solution = ez.solve(ez.Inclusion(A, B), SAMPLES, METHODS[method], x0=np.full(n, 0.25), tol=tol, iterations=5000)
     check = solution.check()
     assert check.in_domain
     assert abs(check.gap) <= 1e-8 * (1 + np.linalg.norm(solution.z))
     e = solution.z + H @ solution.x - SAMPLES.values.mean(axis=0)
     assert np.linalg.norm(e) == pytest.approx(solution.residual, abs=1e-12)
-    assert solution.residual <= 1e-9
+    assert solution.residual <= tol
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -96,9 +111,44 @@ def test_the_membership_test_itself_can_fail():
 
 
 def test_all_methods_find_the_same_zero():
-    answers = [ez.solve(ez.Inclusion(SIDES["simplex"], B), SAMPLES, method, tol=1e-10).x for method in METHODS.values()]
-    for x in answers[1:]:
-        np.testing.assert_allclose(x, answers[0], atol=1e-9)
+    problem = ez.Inclusion(SIDES["simplex"], B)
+    tols = {name: ANCHORED.get(name, 1e-10) for name in METHODS}
+    answers = {name: ez.solve(problem, SAMPLES, method, tol=tols[name]).x for name, method in METHODS.items()}
+    for name, x in answers.items():
+        np.testing.assert_allclose(x, answers[FIRST], atol=10 * tols[name])  # μ is 1.0
+
+
+# -- minimisation ----------------------------------------------------------------------------------------------------
+
+MINIMIZING = {
+    "fast forward-backward": ez.FastForwardBackward(),
+    "fast forward-backward, no restart": ez.FastForwardBackward(step=0.1, restart=False),
+}
+
+
+def loss(x, xi):
+    return 0.5 * x @ (H + H.T) @ x / 2 - xi @ x
+
+
+@pytest.mark.parametrize("method", MINIMIZING)
+@pytest.mark.parametrize("side", ["simplex", "l1", "box"])
+def test_minimisers_too(method, side):
+    problem, x0 = ez.Minimization(loss, SIDES[side]), np.full(n, 0.25)
+    for more in ({"iterations": 0}, {"iterations": 5}, {"tol": 1e-8, "iterations": 5000}):
+        solution = ez.solve(problem, SAMPLES, MINIMIZING[method], x0=x0, **more)
+        check = solution.check()
+        assert check.in_domain
+        assert abs(check.gap) <= 1e-9 * (1 + np.linalg.norm(solution.z))
+        e = solution.z + (H + H.T) @ solution.x / 2 - SAMPLES.values.mean(axis=0)
+        assert np.linalg.norm(e) == pytest.approx(solution.residual, abs=1e-12)
+    np.testing.assert_allclose(solution.x, ez.solve(problem, SAMPLES, x0=x0).x, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", MINIMIZING)
+def test_minimisers_refuse_what_is_no_gradient(method):
+    for problem in (ez.Inclusion(SIDES["box"], B), GAME):
+        with pytest.raises(ez.InputError, match=r"^method: fast forward-backward is for the gradient"):
+            ez.solve(problem, SAMPLES, MINIMIZING[method])
 
 
 # -- shared constraints: the same contract on strategies and multipliers ---------------------------------------------
@@ -109,6 +159,15 @@ COUPLED = {
     "forward-backward-forward": ez.ForwardBackwardForward(),
     "extragradient": ez.Extragradient(),
     "adaptive golden ratio": ez.AdaptiveGoldenRatio(),
+    "past extragradient, shared": ez.PastExtragradient(),
+    "forward-reflected-backward, shared": ez.ForwardReflectedBackward(),
+    "projected reflected gradient, shared": ez.ProjectedReflectedGradient(),
+    "golden ratio, shared": ez.GoldenRatio(),
+    "extra-anchored gradient, shared": ez.ExtraAnchoredGradient(),
+    "accelerated reflected gradient, shared": ez.AcceleratedReflectedGradient(),
+    "fast optimistic gradient, shared": ez.FastOptimisticGradient(),
+    "relaxed, shared": ez.Relaxed(ez.PreconditionedForwardBackward(step=0.1, dual_step=0.5), 0.9),
+    "Anderson, shared": ez.Anderson(ez.PreconditionedForwardBackward(step=0.1, dual_step=0.5)),
 }
 G, b = RNG.normal(size=(2, n)), np.array([-0.4, 0.1])
 
@@ -132,29 +191,32 @@ GAME = ez.Game([split(0), split(1)], [ez.sets.Box(-1, 1, dim=2), ez.sets.Ball(0.
 @pytest.mark.some(2)
 @pytest.mark.parametrize("method", COUPLED)
 def test_with_shared_constraints_too(method):
+    tol = ANCHORED.get(method.removesuffix(", shared"), 1e-9)
     for K in (0, 3, None):
-        solution = ez.solve(GAME, SAMPLES, COUPLED[method], iterations=K, tol=None if K is not None else 1e-9)
+        solution = ez.solve(GAME, SAMPLES, COUPLED[method], iterations=K, tol=None if K is not None else tol)
         check = solution.check()
         assert check.in_domain
         assert (solution.multipliers >= 0).all()
         assert abs(check.gap) <= 1e-9 * (1 + np.linalg.norm(np.concatenate(solution.z)))
         assert check.residual == pytest.approx(solution.residual, abs=1e-12)
-    assert (G @ np.concatenate(solution.x) <= b + 1e-8).all()
-    assert solution.multipliers @ (G @ np.concatenate(solution.x) - b) == pytest.approx(0, abs=1e-8)
+    assert (G @ np.concatenate(solution.x) <= b + 10 * tol).all()
+    assert solution.multipliers @ (G @ np.concatenate(solution.x) - b) == pytest.approx(0, abs=10 * tol)
     assert solution.multipliers.max() > 0.1
     answer = ez.solve(GAME, SAMPLES, tol=1e-11).x
-    np.testing.assert_allclose(np.concatenate(solution.x), np.concatenate(answer), atol=1e-8)
+    np.testing.assert_allclose(np.concatenate(solution.x), np.concatenate(answer), atol=10 * tol)
 
 
 # -- stability: a bound, or a sentence that says why there is none -----------------------------------------------------
 
+ALL = METHODS | MINIMIZING | COUPLED
 KNOWN = Premises(R=2.0, mu=0.9, kappa=4.5, theta=0.9 / 4.5**2, diameter=2.0)
 
 
-@pytest.mark.parametrize("method", METHODS | COUPLED)
+@pytest.mark.parametrize("method", ALL)
 def test_stability_is_bounded_or_refused_in_a_sentence(method):
-    problem, x0 = (GAME, None) if method in COUPLED else (ez.Inclusion(SIDES["box"], B), np.full(n, 0.25))
-    settled = ez.solve(problem, SAMPLES, (METHODS | COUPLED)[method], x0=x0, iterations=0).method
+    smooth = ez.Minimization(loss, SIDES["box"]) if method in MINIMIZING else ez.Inclusion(SIDES["box"], B)
+    problem, x0 = (GAME, None) if method in COUPLED else (smooth, np.full(n, 0.25))
+    settled = ez.solve(problem, SAMPLES, ALL[method], x0=x0, iterations=0).method
     for K in (0, 20):
         try:
             claim = settled.stability(KNOWN, K)
@@ -167,9 +229,9 @@ def test_stability_is_bounded_or_refused_in_a_sentence(method):
         assert said.endswith(".")
 
 
-@pytest.mark.parametrize("method", METHODS | COUPLED)
+@pytest.mark.parametrize("method", ALL)
 def test_a_method_comes_back_from_its_record(method):
-    given = (METHODS | COUPLED)[method]
+    given = ALL[method]
     record = given.to_record(schedule=[0.1, 0.15] if "scheduled" in method else None)
     again = methods.Method.from_record(json.loads(json.dumps(record)), np.zeros(n))
     assert type(again) is type(given)
@@ -178,4 +240,4 @@ def test_a_method_comes_back_from_its_record(method):
 
 def test_every_method_is_in_this_suite():
     public = {m for m in vars(methods).values() if isinstance(m, type) and issubclass(m, methods.Method)}
-    assert public - {methods.Method} == {type(method) for method in (METHODS | COUPLED).values()}
+    assert public - {methods.Method} == {type(method) for method in ALL.values()}

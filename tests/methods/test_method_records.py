@@ -44,6 +44,10 @@ CASES = {
     "preconditioned, number": (SHARED, ez.PreconditionedForwardBackward(0.1, dual_step=0.3)),
     "preconditioned, per agent": (SHARED, ez.PreconditionedForwardBackward([0.1, 0.05], dual_step=[0.3])),
     "preconditioned, dual step alone": (SHARED, ez.PreconditionedForwardBackward(dual_step=0.3)),
+    "with a memory, per block": (PAIR, ez.ForwardReflectedBackward([0.1, 0.2])),
+    "with another setting": (PAIR, ez.GoldenRatio([0.1, 0.2], phi=1.3)),
+    "with a whole number, around another": (PAIR, ez.Anderson(ez.Relaxed(ez.Extragradient([0.1, 0.2]), 0.5), memory=3)),
+    "with a choice": (ez.Minimization(lambda x, xi: x @ x - xi @ x, BOX), ez.FastForwardBackward(0.1, restart=False)),
 }
 
 
@@ -94,6 +98,16 @@ def test_a_schedule_is_recorded_by_its_values():
     again = Method.from_record(json.loads(json.dumps(record)), first.x)
     assert again.to_record() == record
     np.testing.assert_array_equal(ez.solve(ONE, ROWS, again, iterations=5).x, first.x)
+
+
+def test_a_schedule_within_a_wrapper_too():
+    values = [0.1 + 0.1 / (k + 1.0) for k in range(6)]
+    wrapped = ez.Relaxed(ez.ForwardBackward(lambda k: 0.1 + 0.1 / (k + 1.0)), 0.5)
+    record = wrapped.to_record(values)
+    assert record["of"]["step"] == {"schedule": values}
+    again = Method.from_record(json.loads(json.dumps(record)), np.zeros(2))
+    first = ez.solve(ONE, ROWS, wrapped, iterations=5)
+    np.testing.assert_allclose(ez.solve(ONE, ROWS, again, iterations=5).x, first.x, atol=1e-15)
 
 
 def test_a_schedule_by_block_too():

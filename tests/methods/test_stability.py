@@ -94,7 +94,7 @@ def of_jacobian(J, **more):
     return Premises(CORNER, jacobian=J, **more)
 
 
-QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested")
+QUICK = ("forward-backward", "relaxed", "forward-backward-forward", "extragradient", "nested", "golden ratio")
 AFFINE = {
     "forward-backward": ez.ForwardBackward(0.7),
     "too long a step": ez.ForwardBackward(2.6),
@@ -103,14 +103,22 @@ AFFINE = {
     "forward-backward-forward": ez.ForwardBackwardForward(0.6),
     "forward-backward-forward, scheduled": ez.ForwardBackwardForward(lambda k: 0.9 - 0.6 / (k + 1.0)),
     "extragradient": ez.Extragradient(0.6),
+    "past extragradient": ez.PastExtragradient(0.4),
+    "forward-reflected-backward": ez.ForwardReflectedBackward(0.4),
+    "projected reflected gradient": ez.ProjectedReflectedGradient(0.35),
+    "golden ratio": ez.GoldenRatio(0.7),
+    "relaxed forward-backward-forward": ez.Relaxed(ez.ForwardBackwardForward(0.6), 0.5),
+    "relaxed twice": ez.Relaxed(ez.ForwardBackward(0.9, relaxation=0.8), 0.5),
 }
+BY_ZEROS = ("extragradient", "past extragradient", "forward-reflected-backward", "projected reflected gradient",
+            "golden ratio")  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long if name not in QUICK else []) for name in AFFINE]
 )
 def test_affine_operators_never_exceed_the_claim(name):
-    method, zeros = AFFINE[name], name == "extragradient"
+    method, zeros = AFFINE[name], name in BY_ZEROS
     problem = ez.Inclusion(BALL if zeros else [BOX, BALL, SPACE][list(AFFINE).index(name) % 3], affine)
     for J in JACOBIANS:
         for K in (2, 12):
@@ -153,6 +161,12 @@ OTHERS = {
     "bent, forward-backward-forward": (
         bent, ez.ForwardBackwardForward(0.5), [replace(BENT, everywhere=True)], (LOW, HIGH),
     ),
+    "bent, past extragradient": (bent, ez.PastExtragradient(0.3), [BENT], (LOW, HIGH)),
+    "slopes, forward-reflected-backward": (
+        random_slope, ez.ForwardReflectedBackward(0.2), [replace(SLOPES, diameter=WIDE)], SLOPE,
+    ),
+    "bent, golden ratio": (bent, ez.GoldenRatio(0.4, phi=1.4), [BENT], (LOW, HIGH)),
+    "bent, relaxed": (bent, ez.Relaxed(ez.ForwardBackward(0.2), 0.5), [BENT], (LOW, HIGH)),
 }  # fmt: skip
 
 

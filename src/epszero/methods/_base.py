@@ -24,7 +24,7 @@ from epszero.facts import AverageFacts, StepRange
 from epszero.functions import Function
 from epszero.methods.backtracking import Judgement, Pace, StepTest, first_pace, first_step, judged, probing_step
 from epszero.methods.record import read, written
-from epszero.methods.stability import Premises, Stability, Unstable
+from epszero.methods.stability import ANY_ALGORITHM, Premises, Stability, Unstable
 from epszero.methods.steps import Steps, over, root, scaled, times
 from epszero.oracles import Average
 from epszero.problems import Problem
@@ -55,6 +55,11 @@ class Method(Node):
     @property
     def open(self) -> bool:
         """Whether a step is still to be chosen."""
+        return False
+
+    @property
+    def fixed_point(self) -> bool:
+        """Whether a settled step is x⁺ = T_k(x), with nothing remembered of the steps before."""
         return False
 
     def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
@@ -88,8 +93,8 @@ class Method(Node):
 
     def bare(self) -> Self:
         """The same method without its texts. A compiled loop sees this, so a new step size needs no new program."""
-        steps = {name: one.bare() for name, one in vars(self).items() if isinstance(one, Steps)}
-        return self.replaced(**steps, **{name: "" for name in self.texts if name in self.static})
+        within = {name: one.bare() for name, one in vars(self).items() if isinstance(one, Steps | Method)}
+        return self.replaced(**within, **{name: "" for name in self.texts if name in self.static})
 
     def to_record(self, schedule: Sequence[PyTree] | None = None) -> dict[str, Any]:
         """What the user asked for, as plain JSON, settled or not.
@@ -98,10 +103,9 @@ class Method(Node):
         """
         kind = type(self)
         name = kind.__name__ if kind.__module__.startswith("epszero.") else f"{kind.__module__}.{kind.__qualname__}"
-        settings = {argument: written(value) for argument, value in self.settings.items()}
-        record = json.loads(self._asked) if self._asked else {"method": name, **settings}
-        if schedule is not None and isinstance(record.get("step"), dict) and "schedule" in record["step"]:
-            record["step"] = {"schedule": [written(row) for row in schedule]}
+        record = json.loads(self._asked) if self._asked else {"method": name, **_written(self.settings)}
+        if schedule is not None:
+            _with_schedule(record, schedule)
         return record
 
     @staticmethod
@@ -115,7 +119,8 @@ class Method(Node):
         kind = getattr(methods, record["method"], None)
         if not (isinstance(kind, type) and issubclass(kind, Method)) or kind is Method:
             raise LookupError(f"{record['method']} is not a method of epszero. Pass the method itself.")
-        return kind(**{name: read(value, x) for name, value in record.items() if name != "method"})
+        settings = {name: value for name, value in record.items() if name != "method"}
+        return kind(**{name: _read(value, x) for name, value in settings.items()})
 
     def _settled(self, **changes: Any) -> Self:
         """This method with its parameters settled. What the user asked for is kept."""
@@ -124,7 +129,25 @@ class Method(Node):
     def stability(self, facts: Premises, iterations: int) -> Stability:
         """How much one sample changes the output after the steps 0, …, K of a settled method; raises `Unstable`."""
         del facts, iterations
-        raise Unstable(f"No stability bound is known for {self.description}. Use ez.ForwardBackward(step=γ).")
+        raise Unstable(
+            f"No stability bound is known for {self.description}. Use ez.ForwardBackward(step=γ), or {ANY_ALGORITHM}."
+        )
+
+
+def _written(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one.to_record() if isinstance(one, Method) else written(one) for name, one in settings.items()}
+
+
+def _read(setting: Any, x: PyTree) -> Any:
+    return Method.from_record(setting, x) if isinstance(setting, dict) and "method" in setting else read(setting, x)
+
+
+def _with_schedule(record: dict[str, Any], schedule: Sequence[PyTree]) -> None:
+    """The values of a step that is a function of k, in the place of the function."""
+    if isinstance(record.get("of"), dict):
+        _with_schedule(record["of"], schedule)
+    if isinstance(record.get("step"), dict) and "schedule" in record["step"]:
+        record["step"] = {"schedule": [written(row) for row in schedule]}
 
 
 def first_state(x: PyTree, Bx: PyTree, point: PyTree, own: PyTree) -> State:

@@ -51,6 +51,10 @@ class Extragradient(Method):
         return self.steps.searched
 
     @property
+    def fixed_point(self) -> bool:
+        return not self.steps.searched
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"step": self.steps.given}
 

@@ -56,6 +56,10 @@ class ForwardBackwardForward(Method):
         return self.steps.searched
 
     @property
+    def fixed_point(self) -> bool:
+        return not self.steps.searched
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"step": self.steps.given}
 

@@ -61,6 +61,10 @@ class PreconditionedForwardBackward(Method):
         return self.primal is None
 
     @property
+    def fixed_point(self) -> bool:
+        return self.primal is not None
+
+    @property
     def settings(self) -> dict[str, Any]:
         return {"step": self.primal, "dual_step": self.dual}
 

@@ -24,6 +24,7 @@ from epszero._types import FloatArray
 from epszero.methods.steps import Steps
 
 SEARCHED = "The step is found by backtracking, so it depends on the data. Pass step=γ, or declare constants for one."
+ANY_ALGORITHM = "a certificate that holds for any algorithm: MeanDeviation, HoldOut or AtTheTruth of ez.certificates"
 NODES = 64  # steps beyond which ‖I − γJ‖ is computed at some, and bounded by chords between: it is convex in γ
 
 
@@ -53,11 +54,12 @@ class Stability:
     scale: float = 1.0  # Euclidean norm ≤ scale · the norm of q and c, for differences of outputs
     extra: float = 0.0  # a difference that more samples do not make smaller: 2ρ^K sup ‖x⁰ − x̂_D‖
     because: str = ""  # which line of the table, with its numbers
+    turn: FloatArray | float = 1.0  # ‖v‖_k ≤ turn_k ‖v‖_{k−1}, where steps by block change with k
 
     def difference(self, s: int) -> float:
         """d: how far apart the outputs of two data sets can be that differ in one of s samples."""
         d = 0.0
-        for q, c in zip(self.q.tolist(), self.c.tolist(), strict=True):
+        for q, c in zip((self.q * self.turn).tolist(), self.c.tolist(), strict=True):
             d = q * d + c
         return self.scale * d / s + self.extra
 
@@ -114,20 +116,30 @@ class MeasuredSteps:
             raise Unstable(f"B must be monotone and γκ below 1, but γκ reaches {self.lip.max():.6g}. Shorten the step.")
         return np.sqrt(np.maximum(1 - a * b / (a + b), 0.0))
 
+    def strong(self) -> tuple[float, float]:
+        """m > 0 and L of a step that is the same for all k."""
+        if self.m is None or self.lip is None or not self.m[0] > 0:
+            raise Unstable(f"No bound is known without μ > 0 and κ. Declare mu and kappa, or use {ANY_ALGORITHM}.")
+        return float(self.m[0]), float(self.lip[0])
+
     def recursion(self, q: FloatArray, c: FloatArray, because: str, last: tuple[FloatArray, FloatArray]) -> Stability:
         """The steps 0, …, K from q_k and c_k in the norms of their steps, with others for the last one."""
-        return Stability(self._all(q, last[0]) * self.turn, self._all(c, last[1]), because=because)
+        return Stability(self._all(q, last[0]), self._all(c, last[1]), because=because, turn=self.turn)
 
     def _all(self, values: FloatArray, last: FloatArray) -> FloatArray:
         return np.append(np.broadcast_to(values, self.K + 1)[:-1], last[-1])
 
     def by_zeros(self, rho: FloatArray, last: FloatArray) -> Stability:
         """d ≤ R/(μs) + 2ρ^K sup_D ‖x⁰ − x̂_D‖, with another factor for the last step in ρ^K, the product of all."""
+        return self.by_distance(math.prod((self._all(rho, last) * self.turn).tolist()))
+
+    def by_distance(self, factor: float) -> Stability:
+        """d ≤ R/(μs) + 2 factor · sup_D ‖x⁰ − x̂_D‖, for outputs within factor · ‖x⁰ − x̂_D‖ of x̂_D, in step 0's norm."""
         if self.mu is None or self.mu <= 0:
             raise Unstable("B is not known to be strongly monotone. Declare mu > 0, or take ez.ForwardBackward().")
         if not np.isfinite(self.diameter):
             raise Unstable("The domain is unbounded, so x⁰ may lie arbitrarily far from the zeros. Bound it by a set.")
-        extra = 2 * math.prod((self._all(rho, last) * self.turn).tolist()) * self.spread * self.diameter
+        extra = 2 * factor * self.spread * self.diameter
         why = f"R/(μs) with μ = {self.mu:.6g}, and {extra:.3g} as both runs are still on their way to their zeros"
         return Stability(np.zeros(1), np.array([self.R / self.mu]), extra=extra, because=why)
 

@@ -9,15 +9,9 @@ from typing import NamedTuple
 
 from epszero._checks import refuse
 from epszero._types import PyTree
-from epszero.facts import AverageFacts, Provenance, lipschitz_range, step_range
-from epszero.methods import (
-    AdaptiveGoldenRatio,
-    Extragradient,
-    ForwardBackward,
-    ForwardBackwardForward,
-    Method,
-    PreconditionedForwardBackward,
-)
+from epszero.facts import AverageFacts, Provenance
+from epszero.methods import Method
+from epszero.methods.recommend import suited
 from epszero.problems import Problem
 
 
@@ -37,30 +31,9 @@ class Choice(NamedTuple):
 
 
 def chosen(problem: Problem, known: AverageFacts, x: PyTree) -> Choice:
-    """From what is known of B̂.
-
-    strongly monotone or cocoercive   forward-backward, preconditioned where affine constraints are shared
-    merely monotone, or turning much  forward-backward-forward, which evaluates B twice a step: where it gains more
-                                      than two steps of forward-backward
-    a gradient, nothing more          forward-backward with backtracking, and the other where that finds no step
-    monotone or not, nothing more     the adaptive golden ratio, which needs no constant
-    """
-    doubt, no = known.doubt, known.monotone is Provenance.VIOLATED
-    tseng, convex = ForwardBackwardForward(), problem.coupling is not None and not problem.coupling.affine
-    exact = known.monotone is Provenance.EXACT
-    merely = (exact or known.kappa is not None) and not known.cocoercive
-    if known.flat and (convex or merely):  # the other method leaves the domain
-        return Choice(Extragradient(), None, doubt, no)
-    if convex or merely:
-        return Choice(tseng, None, doubt, no)
-    if not known.cocoercive and (problem.coupling is None or doubt) and not no:
-        return Choice(AdaptiveGoldenRatio(), tseng, doubt)
-    if problem.coupling is not None:
-        return Choice(PreconditionedForwardBackward(), tseng, doubt, no)
-    one, two = step_range(known), lipschitz_range(known, None, x)
-    if one is not None and two is not None and two.rate < one.rate**2 and known.unit_steps is None and not known.flat:
-        return Choice(tseng, None, doubt, no)
-    return Choice(ForwardBackward(), AdaptiveGoldenRatio() if known.gradient else tseng, doubt, no)
+    """From what is known of B̂, by the table of methods/recommend.py."""
+    method, second, _ = suited(problem, known, x)
+    return Choice(method, second, known.doubt, known.monotone is Provenance.VIOLATED)
 
 
 def refuse_disproved(problem: Problem, choice: Choice) -> None:

@@ -1,0 +1,65 @@
+"""Steps that stay the same for all k, from a range γ < share/κ: what most methods with a memory ask for.
+
+One step for all blocks, or one per block. The latter is the method itself in the norm of Γ⁻¹, as A is separable between
+blocks, with γ_max κ for γκ. Without κ there is no such step, and nothing is searched for: the methods are refused, with
+the name of one that needs no constant. The step that is taken by itself has the least proved factor ρ(m, a), m = γμ,
+a = γκ, where μ is known and ρ is proved; else it is 0.9 of the limit.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from epszero._checks import refuse
+from epszero._types import PyTree
+from epszero.facts import AverageFacts, StepRange, declared_only, lipschitz_range
+from epszero.methods.steps import Steps, StepSize
+from epszero.oracles import strategies
+from epszero.problems import Problem
+
+TAKEN = 0.9  # of the limit, where no factor is proved
+FRACTIONS = np.linspace(0.02, 0.98, 49)  # of the limit, among which the best step is sought
+
+Rate = Callable[[float, float], float]
+"""(m, a) ↦ ρ, the factor by which a method comes nearer to the zero; 1 or more where none is proved."""
+
+
+def constant(step: StepSize) -> Steps:
+    """What a user passed as `step`, which must not depend on k."""
+    if callable(step):
+        refuse("step", "cannot change with k here", "Pass a number, or one per block")
+    return Steps.of(step)
+
+
+def share_range(
+    problem: Problem,
+    x: PyTree,
+    known: AverageFacts | None,
+    share: float,
+    rate: Rate | None = None,
+    taken: float = TAKEN,
+) -> StepRange | None:
+    """Steps below share/κ, and the best of them; None where κ is not known."""
+    known = known or declared_only(problem)
+    found = lipschitz_range(known, problem.coupling, strategies(x))
+    if found is None:
+        return None
+    kappa, limit = 1 / found.limit, share * found.limit
+    best, least = taken * limit, 1.0
+    if rate is not None and known.mu is not None and problem.coupling is None:
+        factors = [rate(known.mu * step, kappa * step) for step in FRACTIONS * limit]
+        if (least := min(*factors, 1.0)) < 1:
+            best = float(FRACTIONS[int(np.argmin(factors))]) * limit
+    return replace(found, best=best, limit=limit, rate=least)
+
+
+def settled(steps: Steps, x: PyTree, found: StepRange | None) -> Steps:
+    """`steps` checked against the range; the best of it where left open."""
+    if steps.searched and found is None:
+        refuse(
+            "step",
+            "is left out, and no Lipschitz constant of B is known to choose it by",
+            "Pass step=γ, declare kappa, or take ez.AdaptiveGoldenRatio(), which needs neither",
+        )
+    return steps.settled(x, found)
