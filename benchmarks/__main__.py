@@ -5,12 +5,24 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import audit, certificates, charging, games, memory, million, overhead, pieces, profile, traffic
+from benchmarks import (
+    audit,
+    certificates,
+    charging,
+    everyday,
+    games,
+    memory,
+    million,
+    overhead,
+    pieces,
+    profile,
+    traffic,
+)
 
 SUITES = {
     "charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows,
     "certificates": certificates.rows, "audit": audit.rows, "overhead": overhead.rows, "hard": profile.rows,
-    "pieces": pieces.rows, "traffic": traffic.rows,
+    "pieces": pieces.rows, "traffic": traffic.rows, "everyday": everyday.rows,
 }  # fmt: skip
 
 
