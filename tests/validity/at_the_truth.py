@@ -71,9 +71,10 @@ class AtTruth:
                     tallies[delta] += judged(world, solutions, delta, said=said[delta])
         rows = []
         for delta, tally in tallies.items():
-            truth, name = quantile(np.array(away), delta), f"twin: {twin}" if twin else "all lines"
+            truth, name = quantile(np.array(away), delta), f"broken: {twin}" if twin else "all lines"
             width = float(np.mean(said[delta])) if said[delta] else math.nan
+            certified = math.nan if twin else tally["distances"] / trials
             rows.append(Row(self.name, name, where, size=str(world.s), delta=delta, trials=trials, misses=tally["any"],
                             ratio=width / truth if truth > 1e-9 else math.nan,
-                            certified=math.nan if twin else tally["distances"] / trials))  # fmt: skip
+                            certified=certified, broken=bool(twin)))  # fmt: skip
         return rows
