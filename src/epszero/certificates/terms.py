@@ -5,7 +5,7 @@ Rules of convexity (_trace/rules) read f(x, ξ_i) = affine + Σ_e M_ie g_e(t_e),
 If |R_e u| ≤ h_e, σ_e lies between the least and the largest mean of g_e″ from t_e to a point at most h_e away: of
 pieces of equal length, the mean over the first k is enclosed by the mean of their enclosures, and that up to a point
 inside a piece lies between two of these. x* is in a ball and in ellipsoids, so h_e = min(D‖R_e‖, N‖S^{−½}R_eᵀ‖); all
-that follows is as in truth.py: S = Σ_e mean_i(M_ie)σ_e R_eᵀR_e at least, and ‖W(K_i − J)u‖, summed in squares: one slope
+that follows is as in truth.py: S = Σ_e mean_i(M_ie)σ_e R_eᵀR_e at least, and ‖W(K_i − J)u‖, in squares: one slope
 for all u by one eigenvalue, what is left of g_e′ row by row.
 The centre of the noise is affine, b + J(x − x̃), fixed by the pilot: c ≤ ‖W‖M + ‖W(b + J(x̂ − x̃))‖ + sup ‖WJu‖.
 Assumes a minimisation whose loss is read whole, each g_e of one variable or with constant second derivatives, and no
