@@ -9,6 +9,7 @@ from benchmarks import (
     audit,
     certificates,
     charging,
+    everyday,
     games,
     memory,
     methods,
@@ -22,7 +23,7 @@ from benchmarks import (
 SUITES = {
     "charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows,
     "certificates": certificates.rows, "audit": audit.rows, "overhead": overhead.rows, "hard": profile.rows,
-    "pieces": pieces.rows, "traffic": traffic.rows, "methods": methods.rows,
+    "pieces": pieces.rows, "traffic": traffic.rows, "everyday": everyday.rows, "methods": methods.rows,
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ CONTRACTS = {
 # Files that are tested under another name.
 COVERED_BY = {
     "certificates/_near.py": "tests/certificates/test_at_the_truth.py",
+    "certificates/by_terms.py": "tests/certificates/test_terms.py",
     "certificates/local.py": "tests/certificates/test_at_the_truth.py",
     "certificates/pilot.py": "tests/certificates/test_at_the_truth.py",
     "certificates/truth.py": "tests/certificates/test_at_the_truth.py",

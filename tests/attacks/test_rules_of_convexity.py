@@ -13,6 +13,7 @@ from budget import TIMES
 from compositions import draw, value
 
 from epszero._double import double
+from epszero._points import length
 from epszero._trace.intervals import Interval, NoEnclosure
 from epszero._trace.intervals.arithmetic import point
 from epszero._trace.rules import bends, exponentials, expressions, nested
@@ -152,8 +153,8 @@ def game_is_wrong(seed):
     if said.slope is not None:
         slope = np.sum((Fx - Fy) * step, axis=1)
         bad += ["slope"] * bool(np.any(good & (slope < said.slope.value * size**2 - room * size * agents)))
-    for name, gap, limit in (("kappa", np.linalg.norm(Fx - Fy, axis=1), size), ("M", np.linalg.norm(Fx, axis=1), 1.0),
-                             ("R", np.linalg.norm(Fx - Gx, axis=1), 1.0)):  # fmt: skip
+    for name, gap, limit in (("kappa", length(Fx - Fy, axis=1), size), ("M", length(Fx, axis=1), 1.0),
+                             ("R", length(Fx - Gx, axis=1), 1.0)):  # fmt: skip
         bound = getattr(said, name)
         if bound is not None:
             bad += [name] * bool(np.any(good & (gap > bound.value * limit + room * agents)))
@@ -199,8 +200,8 @@ def operator_is_wrong(seed):
     if said.slope is not None:
         slope = np.sum((Fx - Fy) * (x - y), axis=1)
         bad += ["slope"] * bool(np.any(slope < said.slope.value * size**2 - room * size))
-    for name, gap, limit in (("kappa", np.linalg.norm(Fx - Fy, axis=1), size), ("M", np.linalg.norm(Fx, axis=1), 1.0),
-                             ("R", np.linalg.norm(Fx - Gx, axis=1), 1.0)):  # fmt: skip
+    for name, gap, limit in (("kappa", length(Fx - Fy, axis=1), size), ("M", length(Fx, axis=1), 1.0),
+                             ("R", length(Fx - Gx, axis=1), 1.0)):  # fmt: skip
         bound = getattr(said, name)
         bad += [name] * bool(bound is not None and np.any(gap > bound.value * limit + room))
     return bad, said

@@ -41,7 +41,7 @@ def _steeper(monkeypatch):
 
 
 def _at_no_distance(monkeypatch):
-    monkeypatch.setattr(room.Search, "run", lambda self, start: room.Known(1e-3 * start, 0.0, 0.0))
+    monkeypatch.setattr(room.Search, "run", lambda self, ground, start: room.Known(1e-3 * start, 0.0, 0.0))
 
 
 @pytest.mark.slow

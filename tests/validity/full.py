@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
+from .at_the_truth import AtTruth
 from .certificates import Certificates
 from .certified_pieces import Pieces
 from .coverage import Row, allowed
@@ -51,7 +52,7 @@ class Study(Protocol):
         ...
 
 
-STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime(), Certificates(), Pieces())}
+STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime(), Certificates(), Pieces(), AtTruth())}
 
 
 def work(study: str, task: Any, trials: int) -> list[Row]:

@@ -47,14 +47,18 @@ class Pool:
         return ez.solve_many(self.problem, [pool.take(self.s, seed=seed + trial + 1) for trial in range(trials)])
 
 
-def judged(world: Pool, solutions: list[ez.Solution], delta: float, of: str | None = None) -> Counter[str]:
-    """How many certificates are wrong, in which lines, in any, and how many say something of the distance."""
+def judged(
+    world: Pool, solutions: list[ez.Solution], delta: float, of: str | None = None, said: list[float] | None = None
+) -> Counter[str]:
+    """How many certificates are wrong, in which lines, in any, and how many say something of the distance: `said`."""
     tally = Counter[str]()
     for solution, found in zip(solutions, ez.certify_many(solutions, delta, AtTheTruth(of)), strict=True):
         false = wrong(world, solution, found)
         tally.update(false)
         tally["any"] += bool(false)
         tally["distances"] += found.distance is not None
+        if said is not None and found.distance is not None:
+            said.append(found.distance)
         tally["refused"] += found.verdict is ez.certificates.Verdict.REFUSED
     return tally
 

@@ -18,6 +18,7 @@ from epszero._checks import one_of
 from epszero._points import flat_of, length
 from epszero.certificates._base import Finding, Kind, Leaning, Obstacle, Refused, cannot, check_independent
 from epszero.certificates._near import Near
+from epszero.certificates.by_terms import looked_by_terms
 from epszero.certificates.case import Case
 from epszero.certificates.certified_piece import LINES
 from epszero.certificates.evidence import Evidence, examined
@@ -25,7 +26,7 @@ from epszero.certificates.local import ROUND
 from epszero.certificates.mean import Betting, MeanBound
 from epszero.certificates.mean._base import log_of
 from epszero.certificates.mean_deviation import every_sample
-from epszero.certificates.pilot import Settled, ground_of, inverse, law_mu, local_of, mu_of, number, settle, start_of
+from epszero.certificates.pilot import Settled, differs, ground_of, inverse, law_mu, local_of, mu_of, settle, start_of
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.truth import Search, bends, mean_radius, tilts
 from epszero.facts import Constant, Facts, Provenance, TooLarge, Unknown
@@ -33,7 +34,7 @@ from epszero.facts.enclosed import LARGEST
 from epszero.problems import Minimization
 from epszero.samples import Samples
 
-PILOT = {True: 10, False: 3}  # one in ten samples where O is affine in x, else one in three
+PILOT = {True: 10, False: 3}  # one in ten samples where O is affine in x or a gradient, else one in three
 NO_SUPPORT = "the support of ξ is not known, or unbounded: Samples(values, support=…)"
 FEWEST = 40  # samples, below which there is no pilot
 SHARES = {
@@ -139,8 +140,13 @@ def _not_affine(facts: Facts) -> str:
 
 def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Residuals, Near]:
     """Residuals that are possible at x̂, and where x* is."""
-    p = max(-(-len(samples) // PILOT[case.facts.structure.affine]), FEWEST // 2)
+    tenth = case.facts.structure.affine or isinstance(case.problem, Minimization)
+    p = max(-(-len(samples) // PILOT[tenth]), FEWEST // 2)
     first, rest = samples[:p], samples[p:]
+    if tenth and not case.facts.structure.affine:
+        read = looked_by_terms(case, first, rest, levels)
+        if read is not None:
+            return read
     settled = settle(case, first, len(rest), levels)
     ground = ground_of(case, case.x, first, rest, settled.metric)
     affine, mu = ground.local.affine, mu_of(case)
@@ -149,7 +155,7 @@ def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Res
         bend = mean_radius(*bends(ground), log_of(2, levels["bend"]), settled.weights["bend"])
         tilted = tilts(ground, inverse(settled.tilt))
         tilt = mean_radius(*tilted, log_of(2, levels["tilt"]), settled.weights["tilt"])
-    L = None if affine else _differs(case)
+    L = None if affine else differs(case)
     d = flat_of(case.x) - flat_of(settled.x)
     moved = tilt * length(settled.tilt @ (settled.metric.Z.T @ d)) if L is None else L * length(d)
     residual, away = _at_pilot(case, settled, first, rest, levels["residual"])
@@ -157,12 +163,14 @@ def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Res
     e = length(settled.metric.Z.T @ residuals.centre) + residuals.radii[0]
     start, strong = start_of(case, ground, case.z, mu, bend), max(mu, law_mu(ground, bend))
     if strong > 0:  # straight to the truth, or by way of the pilot's point
-        straight, around = (one + math.sqrt(one**2 + 4 * strong * case.inexactness) for one in (e, away))
+        straight = e + math.sqrt(e**2 + 4 * strong * case.inexactness)
+        around = 2 * away if case.inexactness == 0 else math.inf  # of the pilot's own pair nothing else is known
         start = min(start, straight / (2 * strong), length(d) + around / (2 * strong))
-    found = Search(ground, settled.aims, residual.centre, case.inexactness, mu).run(start)
+    found = Search(len(rest), settled.metric, settled.aims, residual.centre, case.inexactness, mu).run(ground, start)
     curved = bend * found.stretch**2 if L is None else L * found.distance**2
     gap = min((found.energy**2 + curved) / 2, e * found.distance) + case.inexactness  # the second by convexity
-    used = (("μ", case.mu if mu > 0 else None), ("κ", None if affine else case.kappa))
+    sizes = (("κ", case.kappa), ("R", case.observed.R), ("M", case.observed.M))
+    used = (("μ", case.mu if mu > 0 else None), *(() if affine else sizes))
     leans_on = tuple(Leaning.on(f"{name} of every O(·, ξ)", one) for name, one in used if isinstance(one, Constant))
     return residuals, Near(_finite(found.distance), _finite(gap), "the noise at the truth", leans_on)
 
@@ -179,13 +187,6 @@ def _at_pilot(case: Case, settled: Settled, first: Samples, rest: Samples, delta
 
 def _finite(value: float) -> float:
     return math.inf if math.isnan(value) else value * ROUND
-
-
-def _differs(case: Case) -> float:
-    """How steep B − B̂ can be."""
-    kappa, mu = number(case.kappa), number(case.mu)
-    whole = isinstance(case.problem, Minimization) and case.facts.directions is None
-    return kappa - mu if whole else 2 * kappa
 
 
 def _leanings(evidence: Evidence) -> list[Leaning]:

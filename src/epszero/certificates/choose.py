@@ -28,13 +28,15 @@ def chosen(case: Case, of: str | None = None) -> tuple[Kind, str]:
         return AtTheTruth(of if of in LINE_OF else None), AT_THE_TRUTH
     if collapsed is not None:
         return MeanDeviation(), "the oracle is affine in features of ξ, so all samples serve, for any x"
-    return _for_general_oracles(case)
+    return _for_general_oracles(case, of)
 
 
-def _for_general_oracles(case: Case) -> tuple[Kind, str]:
+def _for_general_oracles(case: Case, of: str | None) -> tuple[Kind, str]:
     declared = case.problem.declared
     if case.kept_aside is not None:
         return HoldOut(), "nothing is known of how the oracle depends on ξ, and samples were kept aside"
     if (declared.R is not None or declared.M is not None) and declared.kappa is not None:
         return VectorStability(), CONSTANTS
+    if len(case.samples) == 1 and not obstacle_to(case):
+        return AtTheTruth(of if of in LINE_OF else None), NOT_AFFINE
     return HoldOut(), "nothing is known of how the oracle depends on ξ"

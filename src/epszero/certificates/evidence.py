@@ -24,7 +24,7 @@ from epszero.facts import Gram, Provenance, brief_support
 from epszero.oracles import Collapsed, Oracle
 from epszero.samples import Samples, inside_support
 
-MOST_VALUES = 3000  # entries of x up to which its values are treated without features
+MOST_VALUES = 3000  # entries of x up to which each has a bound of its own without features; norms have no such limit
 SMALLEST = 1e-100  # the smallest size of noise that is computed with
 FEW = 1  # features up to which betting is shorter than empirical Bernstein
 
@@ -51,11 +51,6 @@ class Evidence:
             return self.collapsed.features
         if len(self.samples) != 1:
             cannot("agents have data of their own, and their costs are not known to be affine in features of them")
-        if len(self.case.z) > MOST_VALUES:
-            cannot(
-                f"x has {len(self.case.z)} entries, too many to treat without structure (at most {MOST_VALUES}): "
-                "say that the oracle is affine in features (ez.oracles.Affine)"
-            )
         values = _values(self.case.oracle, self.samples[0].values, self.case.point)
         return [np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(values)], axis=1)]
 
@@ -205,6 +200,11 @@ def _residuals(evidence: Evidence, sets: list[MeanSet]) -> Residuals:
         (only,) = sets
         if not only.is_box:
             return Residuals.ball(case.z + only.centre, float(only.radius))
+        if len(case.z) > MOST_VALUES:
+            cannot(
+                f"x has {len(case.z)} entries, too many for a bound on each (at most {MOST_VALUES}): take a bound on "
+                "the norm (EmpiricalBernstein), or say that the oracle is affine in features (ez.oracles.Affine)"
+            )
         identity = np.eye(len(case.z))
         return Residuals(case.z + only.centre, only.radius, np.arange(len(case.z)), identity, Gram(identity))
     B, additive = collapsed.at([one.centre for one in sets]), case.additive(collapsed)

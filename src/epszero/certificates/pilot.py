@@ -19,7 +19,7 @@ from epszero.certificates.mean._base import log_of
 from epszero.certificates.truth import Aim, Ground, Inside, Metric, bends, tilts, weight
 from epszero.facts import Constant, Provenance, Unknown
 from epszero.oracles.features import sample_rows
-from epszero.problems import ConvexityWarning
+from epszero.problems import ConvexityWarning, Minimization
 from epszero.samples import Samples
 from epszero.solve import solve
 
@@ -149,6 +149,13 @@ def mu_of(case: Case) -> float:
 def has_mu(case: Case) -> bool:
     """Whether μ is known without a search."""
     return case.problem.declared.mu is not None or case.facts.over_corners is not None
+
+
+def differs(case: Case) -> float:
+    """How steep B − B̂ can be: κ − μ for gradients; 2κ where only directions of a flat domain are known, and for others."""
+    kappa, mu = number(case.kappa), number(case.mu)
+    whole = isinstance(case.problem, Minimization) and case.facts.directions is None
+    return kappa - mu if whole else 2 * kappa
 
 
 def number(constant: Constant | Unknown) -> float:

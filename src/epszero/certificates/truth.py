@@ -208,19 +208,20 @@ class Known(NamedTuple):
 class Search:
     """Shrinks the ball."""
 
-    ground: Ground
+    many: int  # samples that count
+    metric: Metric
     aims: dict[str, Aim]
     offset: FloatArray  # z + B̂_r(x̂)
     slack: float  # of z in A(x̂)
     mu: float  # of every O(·, ξ), 0 where none is known
 
-    def run(self, start: float) -> Known:
+    def run(self, ground: Ground, start: float) -> Known:
         """From a ball that holds x*."""
-        ball, inside, known = start, self.ground.inside(start), None
+        ball, inside, known = start, ground.inside(start), None
         for _ in range(ROUNDS):
-            if not self.ground.local.affine and ball < ENOUGH * inside.radius:
-                inside = self.ground.inside(ball)
-            known = self._bounds(inside, ball)
+            if not ground.local.affine and ball < ENOUGH * inside.radius:
+                inside = ground.inside(ball)
+            known = self.bounds(inside.moments, inside.curvature, ball)
             smaller = min(ball, known.distance)
             if not math.isfinite(smaller) or smaller > SETTLED * ball:
                 break
@@ -228,12 +229,13 @@ class Search:
         assert known is not None
         return known._replace(distance=min(ball, known.distance))
 
-    def _bounds(self, inside: Inside, ball: float) -> Known:
-        many, metric = len(self.ground.local.rows), self.ground.metric
-        rad = {name: aim.radius(many, *inside.moments(aim.W, ball)) for name, aim in self.aims.items()}
+    def bounds(self, moments: Callable[[FloatArray, float], Moments], S: FloatArray, ball: float) -> Known:
+        """What the noise and the curvature in one place that holds x* say."""
+        many, metric = self.many, self.metric
+        rad = {name: aim.radius(many, *moments(aim.W, ball)) for name, aim in self.aims.items()}
         plain = rad["plain"]
         tangent = length(metric.Z.T @ self.offset) + plain
-        values, vectors = self._spectrum(inside.curvature)
+        values, vectors = self._spectrum(S)
         least = float(values[0]) if len(values) else math.inf
         if not least > 0:
             return Known(math.inf, math.inf, math.inf)
