@@ -27,6 +27,7 @@ from epszero.certificates import (
     MeanBound,
     MeanDeviation,
     MedianOfMeans,
+    Prequential,
     Region,
     RepairedStability,
     Stitched,
@@ -77,6 +78,7 @@ KINDS = {
     "anytime": (Anytime(), {"affine", "general"}),
     "dependent, β": (Dependent(beta=[0.0]), {"affine"}),
     "dependent, φ": (Dependent(phi=0.2), {"affine"}),
+    "prequential": (Prequential(), {"affine"}),
     "tightest": (Tightest([MeanDeviation(), VectorStability(), HoldOut()]), {"affine", "general"}),
 }
 WORLDS = ("affine", "general", "known", "unbounded")

@@ -15,6 +15,7 @@ from epszero._types import PyTree, Real
 from epszero.audit import noise
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
 from epszero.audit.slopes import Slopes
+from epszero.certificates._base import IN_ORDER
 from epszero.facts import (
     AverageFacts,
     Constant,
@@ -350,8 +351,6 @@ def _independent(problem: Problem, sets: list[Samples], order: Order | None, see
         f"of {worst.samples}"
     )
     if worst.ljung_box <= LEVEL:
-        return Assumption(
-            Standing.VIOLATED, f"{said}. ez.certificates.Dependent is made for such samples", p_value=worst.ljung_box
-        )
+        return Assumption(Standing.VIOLATED, f"{said}. {IN_ORDER}", p_value=worst.ljung_box)
     standing = Standing.DECLARED if problem.declared.independent else Standing.UNREFUTED
     return Assumption(standing, said, p_value=worst.ljung_box)

@@ -27,6 +27,7 @@ from epszero.certificates.mean import SubGaussian as SubGaussian
 from epszero.certificates.mean_deviation import MeanDeviation as MeanDeviation
 from epszero.certificates.plan import Plan as Plan
 from epszero.certificates.plan import plan as plan
+from epszero.certificates.prequential import Prequential as Prequential
 from epszero.certificates.repaired_stability import RepairedStability as RepairedStability
 from epszero.certificates.tightest import Tightest as Tightest
 from epszero.certificates.uniform_stability import UniformStability as UniformStability

@@ -143,6 +143,8 @@ class Certificate:
             if "empirical" in self.terms and "deviation" in self.terms:
                 made = f" = {self.terms['empirical']:.2g} empirical + {self.terms['deviation']:.3g} deviation"
             lines.append(_line("residual", f"‖z + B(x)‖ ≤ {self.epsilon:.4g}{made}"))
+            if self.notes.get("truth"):
+                lines.append(_line("where", self.notes["truth"]))
             lines += self._meanings()
             lines += [_line("by", self.by), _line("chosen", self.reason)]
         for place, leaning in enumerate(self.leans_on):

@@ -122,7 +122,9 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
         exploitability=consequences["exploitability"].value,
         total_exploitability=consequences["total"].value,
         cost_gap=None if gap is None else float(gap[0]),
-        notes={name: consequence.because for name, consequence in consequences.items()} | {"stationary": doubt},
+        notes={name: consequence.because for name, consequence in consequences.items()}
+        | {"stationary": doubt}
+        | ({"truth": found.truth} if found.truth else {}),
         terms=found.terms,
         leans_on=leans_on,
         using=kind,
