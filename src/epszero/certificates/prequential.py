@@ -12,8 +12,8 @@ stays below 1/δ with probability ≥ 1 − δ, which bounds ‖S‖. No day is 
 Centres μ̂_{i−1} are forecasts: of the mean so far and means that forget, the one that has forecast best until then.
 Where days resemble the day before, the radius follows what is new in a day, not how far days spread.
 Assumes the support, nothing else: no independence, no stationarity. How many days there are is decided beforehand.
-B and its zero x* are random, so no bound may lean on x* being a fact about the law: not the two events of section 6, not
-section 9. Nor betting: Π(1 + l_i(x_i − m)) is a martingale where m is the mean of every day, not their average.
+B and its zero x* are random, so no bound may lean on x* being a fact about the law: not the two events of section 6,
+not section 9. Nor betting: Π(1 + l_i(x_i − m)) is a martingale where m is the mean of every day, not their average.
 It says nothing of days to come, unless the law is stationary. Source: docs/theory.md, section 10. Cost: O(s d).
 """
 
