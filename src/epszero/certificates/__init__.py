@@ -25,6 +25,10 @@ from epszero.certificates.mean import Region as Region
 from epszero.certificates.mean import Stitched as Stitched
 from epszero.certificates.mean import SubGaussian as SubGaussian
 from epszero.certificates.mean_deviation import MeanDeviation as MeanDeviation
+from epszero.certificates.monitor import Alarm as Alarm
+from epszero.certificates.monitor import AlarmKind as AlarmKind
+from epszero.certificates.monitor import Monitor as Monitor
+from epszero.certificates.monitor import monitor as monitor
 from epszero.certificates.plan import Plan as Plan
 from epszero.certificates.plan import plan as plan
 from epszero.certificates.prequential import Prequential as Prequential
