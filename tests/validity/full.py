@@ -26,6 +26,7 @@ from rich.console import Console
 from .certificates import Certificates
 from .certified_pieces import Pieces
 from .coverage import Row, allowed
+from .days import Days
 from .means import SHOWN, Anytime, Means
 
 ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
@@ -51,7 +52,7 @@ class Study(Protocol):
         ...
 
 
-STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime(), Certificates(), Pieces())}
+STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime(), Certificates(), Pieces(), Days())}
 
 
 def work(study: str, task: Any, trials: int) -> list[Row]:

@@ -1,15 +1,15 @@
 """The e-process of a monitor: evidence that ‖E[g | past]‖ ≤ ε fails, valid whenever one stops.
 
 Let g_j be random vectors, d_j unit directions and λ_j ≥ 0 bets that look at the past only, λ_j(ε − ⟨d_j, g_j⟩) < 1 for
-every possible g_j. If ‖E[g_j | past]‖ ≤ ε then E[1 + λ_j(⟨d_j, g_j⟩ − ε) | past] ≤ 1. With π_k = 1/(k(k+1)), which sum to
-1, let
+every possible g_j. If ‖E[g_j | past]‖ ≤ ε then E[1 + λ_j(⟨d_j, g_j⟩ − ε) | past] ≤ 1. With π_k = 1/(k(k+1)), which sum
+to 1, let
     S_n = (S_{n−1} + π_n)(1 + λ_n(⟨d_n, g_n⟩ − ε)),   E_n = S_n + Σ_{k>n} π_k = S_n + 1/(n+1),   S_0 = 0.
 S_n is the sum over starting times k ≤ n of π_k times the product of the factors from k on, so that what came before a
 drift costs nothing but π_k. E[E_n | past] ≤ S_{n−1} + π_n + 1/(n+1) = S_{n−1} + 1/n = E_{n−1}, E_n ≥ 0 and E_0 = 1: by
 Ville, P(E_n ≥ 1/δ for any n) ≤ δ. The same for an average over several ways to choose d and λ, each with its S.
 Ways differ in how fast they forget: d points to the mean of g so far, λ is what Kelly would bet on the mean and the
 square of the gains so far, at most half of what ruin allows.
-Axes: (trials, ways, entries of g). Cost: O(ways · n · d) for a sample. Source: Ville (1939); docs/theory.md, section 11.
+Axes: (trials, ways, entries of g). Cost: O(ways · n · d) for a sample. Source: Ville (1939); docs/theory.md, 11.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """`monitor`: new samples as they come, and an alarm when x is no longer an ε-zero of what they say.
 
 Claim: as long as ‖z + E[O(x, ξ_j) | past]‖ ≤ ε for every new sample, the probability that drift is ever told is at most
-δ, however long and whenever one looks. No independence is assumed, and no law: the past may choose the next. The support
-is assumed, and watched: a sample outside it is an alarm of its own, after which nothing is claimed.
+δ, however long and whenever one looks. No independence is assumed, and no law: the past may choose the next. The
+support is assumed, and watched: a sample outside it is an alarm of its own, after which nothing is claimed.
 x and z must not depend on the new samples, so these may not be among those that x was computed from.
 By an e-process (certificates/e_process.py) with the residuals g_j = z + O(x, ξ_j). How fast a drift is told depends on
 its size against the noise. Source: docs/theory.md, section 11. Cost: O(n d) for a sample.
@@ -197,19 +197,15 @@ def _frame(evidence: Evidence) -> Frame:
     case, collapsed = evidence.case, evidence.collapsed
     (region,), _ = evidence.regions(EmpiricalBernstein())
     assert region is not None
-    boxed = region.lower is not None and region.upper is not None
-    origin = _middle(region.lower, region.upper) if boxed else evidence.rows[0][0]
-    half = (region.upper - region.lower) / 2 * (1 + SLACK) if boxed else region.diameter  # pyright: ignore[reportOptionalOperand]
+    origin, half = evidence.rows[0][0], region.diameter
+    if region.lower is not None and region.upper is not None:
+        origin, half = (region.lower + region.upper) / 2, (region.upper - region.lower) / 2 * (1 + SLACK)
     if collapsed is None:
         return Frame(case.z + origin, None, origin, half)
     C, _ = case.noise_map(collapsed)
     if C is None:
         refuse("certificate", "is of a problem that is too large to be watched", "Watch a part of it")
     return Frame(case.residual(collapsed.at([origin])), C, origin, half)
-
-
-def _middle(lower: Any, upper: Any) -> FloatArray:
-    return (lower + upper) / 2
 
 
 def _in_reach(frame: Frame, rows: FloatArray) -> Any:
