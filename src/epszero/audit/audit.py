@@ -15,7 +15,6 @@ from epszero._types import PyTree, Real
 from epszero.audit import noise
 from epszero.audit.findings import BY_PROVENANCE, Assumption, Standing
 from epszero.audit.slopes import Slopes
-from epszero.certificates._base import IN_ORDER
 from epszero.facts import (
     AverageFacts,
     Constant,
@@ -35,7 +34,7 @@ from epszero.oracles.features import sample_rows
 from epszero.problems import Problem
 from epszero.problems.seen import Examination
 from epszero.samples import Samples
-from epszero.samples.independence import LEVEL, Order, examine_order
+from epszero.samples.independence import IN_ORDER, LEVEL, Order, examine_order
 from epszero.solve.choice import Choice, chosen
 from epszero.solve.request import Request
 from epszero.solve.setup import (

@@ -4,7 +4,9 @@ from epszero.certificates._base import Kind as Kind
 from epszero.certificates._base import Leaning as Leaning
 from epszero.certificates._base import Obstacle as Obstacle
 from epszero.certificates.anytime import Anytime as Anytime
+from epszero.certificates.asymptotic import Asymptotic as Asymptotic
 from epszero.certificates.at_the_truth import AtTheTruth as AtTheTruth
+from epszero.certificates.bootstrap import Bootstrap as Bootstrap
 from epszero.certificates.certificate import Certificate as Certificate
 from epszero.certificates.certificate import Verdict as Verdict
 from epszero.certificates.certified_piece import CertifiedPiece as CertifiedPiece

@@ -17,7 +17,7 @@ from epszero.certificates.residuals import Residuals
 from epszero.facts import Constant, Provenance
 from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
-from epszero.samples.independence import LEVEL, quick
+from epszero.samples.independence import IN_ORDER, LEVEL, quick
 
 if TYPE_CHECKING:
     from epszero.certificates._near import Near
@@ -42,11 +42,6 @@ class Leaning:
         return f"{self.what}: {self.provenance}" + (f" ({self.evidence})" if self.evidence else "")
 
 
-IN_ORDER = (
-    "Take ez.certificates.Prequential(), for the average over these days of what the past promised; or "
-    "ez.certificates.Dependent(beta=…), if you can declare how fast they forget; or independent draws, "
-    "samples.take(n, seed), if the law that is meant is that of a row picked at random"
-)
 INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "their order does not contradict it")
 CHOSEN = replace(INDEPENDENT, evidence="rows chosen by the user: that their values had no say in it is declared")
 
