@@ -24,7 +24,9 @@ from epszero.certificates.residuals import Residuals
 from epszero.facts import Provenance, Unknown
 
 DRAWS, SEED = 20_000, 17
-IN_THE_LIMIT = Leaning("so many samples that the mean is normal", Provenance.ESTIMATED, "right as s grows, no guarantee")
+IN_THE_LIMIT = Leaning(
+    "so many samples that the mean is normal", Provenance.ESTIMATED, "right as s grows, no guarantee"
+)
 ON_THE_PIECE = Leaning("x* on the piece of x", Provenance.ESTIMATED, "not certified here")
 
 

@@ -1,7 +1,7 @@
 """What is likely, by solving again on data drawn from the data: always heuristic, never a guarantee.
 
-Data sets of s rows are drawn from the samples with replacement, and all are solved in one run. ‖x̂ − x*‖ is taken to vary
-as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles. For days in their order whole blocks of
+Data sets of s rows are drawn from the samples with replacement, and all are solved in one run. ‖x̂ − x*‖ is taken to
+vary as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles. For days in their order whole blocks of
 neighbours are drawn (moving blocks, Künsch 1989); their length, unless given, is that of Politis & White (2004) for the
 feature that asks for the longest, with the constants of Patton, Politis & White (2009).
 Wrong, and mostly too small, for rare outcomes, near a kink of x(·), for heavy tails, for dependence longer than blocks.
@@ -68,7 +68,9 @@ class Bootstrap(Kind):
         away = [length(flat_of(one.x) - middle) for one in solve_many(problem, drawn)]
         moved = [self._moved(case, one) for one in drawn]
         distance, residual = (float(np.quantile(one, 1 - delta)) for one in (away, moved))
-        near = Near(distance + length(here - middle), math.inf, f"{self.replications} data sets drawn from the data", ())
+        near = Near(
+            distance + length(here - middle), math.inf, f"{self.replications} data sets drawn from the data", ()
+        )
         terms = {"empirical": length(case.empirical), "deviation": residual, "samples": float(s), "block": float(block)}
         how = "rows" if block == 1 else f"blocks of {block} rows on end"
         by = f"{self.title}, {self.replications} data sets drawn by {how} from {s} samples"
