@@ -1,9 +1,9 @@
 """What is likely, by solving again on data drawn from the data: always heuristic, never a guarantee.
 
 Data sets of s rows are drawn from the samples with replacement, and all are solved in one run. ‖x̂ − x*‖ is taken to
-vary as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles. For days in their order whole blocks of
-neighbours are drawn (moving blocks, Künsch 1989); their length, unless given, is that of Politis & White (2004) for the
-feature that asks for the longest, with the constants of Patton, Politis & White (2009).
+vary as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles. For days in their order
+whole blocks of neighbours are drawn (moving blocks, Künsch 1989); their length, unless given, is that of Politis &
+White (2004) for the feature that asks for the longest, with the constants of Patton, Politis & White (2009).
 Wrong, and mostly too small, for rare outcomes, near a kink of x(·), for heavy tails, for dependence longer than blocks.
 Any oracle, any convex sets. Source: Efron (1979). Cost: `replications` solves, in one batch.
 """

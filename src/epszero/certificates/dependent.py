@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from epszero._checks import count, positive, refuse
-from epszero.certificates._base import Finding, Kind, Leaning, Refused, cannot
+from epszero.certificates._base import Finding, Kind, Leaning, cannot
 from epszero.certificates._inputs import GivenSupport, checked_bound, checked_delta, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
@@ -31,11 +31,10 @@ Rates = Callable[[int], float] | Mapping[int, float] | Sequence[float]
 class Promise:
     """What a declared rate would promise."""
 
-    gap: int | None  # between samples that are kept; None where no gap will do
-    kept: int  # samples that count
+    gap: int  # between samples that are kept
+    kept: int  # samples that count; one always does
     delta_left: float  # for the bound
     width: float  # relative to as many independent samples: about how much wider the variance part of ε is
-    reason: str  # why nothing is promised; empty where something is
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +105,9 @@ class Dependent(Kind):
         s, share = count("samples", samples, least=1), checked_delta(delta)
         found: list[Promise] = []
         for beta in rates:
-            try:
-                gap, left = Dependent(beta=beta)._thinned(s, share)
-            except Refused as refused:
-                found.append(Promise(None, 0, 0.0, math.inf, str(refused)))
-                continue
+            gap, left = Dependent(beta=beta)._thinned(s, share)
             width = math.sqrt(log_of(2, left) / (s // gap) / (log_of(2, share) / s))
-            found.append(Promise(gap, s // gap, left, width, ""))
+            found.append(Promise(gap, s // gap, left, width))
         return found
 
     def _thinned(self, s: int, delta: float) -> tuple[int, float]:
