@@ -98,9 +98,8 @@ def test_it_says_what_is_certified_and_no_more():
 
 
 def test_the_words_of_a_record_are_compared():
-    certificate = by(days(60))
-    record = json.loads(certificate.to_json())
-    problem, samples = certificate.solution.problem, certificate.solution.samples
+    problem, samples = inclusion(), days(60)
+    record = json.loads(by(samples, problem=problem).to_json())
     assert ez.verify(record, problem, samples)
     for forged in ("", "B is the law's, for all days to come"):
         assert not ez.verify(record | {"notes": record["notes"] | {"truth": forged}}, problem, samples)
