@@ -100,6 +100,8 @@ COVERED_BY = {
     "certificates/certificate.py": "tests/certificates/test_certify.py",
     "certificates/choose.py": "tests/certificates/test_certify.py",
     "certificates/consequences.py": "tests/certificates/test_conversions.py",
+    "certificates/e_process.py": "tests/certificates/test_monitor.py",
+    "certificates/bootstrap.py": "tests/certificates/test_asymptotic.py",
     "certificates/dependent.py": "tests/certificates/test_kinds.py",
     "certificates/evidence.py": "tests/certificates/test_certify.py",
     "certificates/hold_out.py": "tests/certificates/test_kinds.py",

@@ -30,6 +30,7 @@ if typing.TYPE_CHECKING:
     from epszero.certificates import Certificate as Certificate
     from epszero.certificates import certify as certify
     from epszero.certificates import certify_many as certify_many
+    from epszero.certificates import monitor as monitor
     from epszero.certificates import plan as plan
     from epszero.certificates import verify as verify
     from epszero.methods import AcceleratedReflectedGradient as AcceleratedReflectedGradient
@@ -70,7 +71,7 @@ _PUBLIC = {
     "_checks": ("InputError",),
     "_compiled": ("keep_compiled",),
     "audit": ("Audit", "audit"),
-    "certificates": ("Certificate", "certify", "certify_many", "plan", "verify"),
+    "certificates": ("Certificate", "certify", "certify_many", "monitor", "plan", "verify"),
     "methods": (
         *("AcceleratedReflectedGradient", "AdaptiveGoldenRatio", "Anderson", "ExtraAnchoredGradient", "Extragradient"),
         *("FastForwardBackward", "FastOptimisticGradient", "ForwardBackward", "ForwardBackwardForward"),

@@ -254,3 +254,22 @@ def test_the_cocoercive_form_grows_with_the_iterations():
         found = ez.certify(ez.solve(problem, samples, step, iterations=K), 0.05, UniformStability())
         assert found.terms["beta"] == pytest.approx(4 * GAMMA * M * K / S, rel=1e-12)
         assert found.verdict == "heuristic"  # Lemma 3.7 counts one forward step too few
+
+
+def test_a_table_of_what_declared_rates_would_promise():
+    slow, fast, never = Dependent.table(1000, [lambda gap: 2 * 0.9**gap, [0.0], lambda gap: 1.0])
+    assert (fast.gap, fast.kept, fast.width) == (1, 1000, pytest.approx(1.0))
+    assert slow.gap > 50
+    assert slow.kept == 1000 // slow.gap
+    assert slow.width > math.sqrt(slow.gap)
+    assert (never.kept, never.width) == (1, pytest.approx(math.sqrt(1000)))
+    run = ez.solve(ez.Inclusion(ez.sets.Box(-1.0, 1.0, dim=2), lambda x, xi: x - xi), _thousand())
+    found = ez.certify(run, 0.05, Dependent(beta=lambda gap: 2 * 0.9**gap))
+    assert (found.terms["gap"], found.terms["delta_left"]) == (slow.gap, slow.delta_left)
+    with pytest.raises(ez.InputError, match="samples"):
+        Dependent.table(0, [[0.0]])
+
+
+def _thousand():
+    rows = np.random.default_rng(0).uniform(size=(1000, 2))
+    return ez.Samples(rows, support=ez.sets.Box(0.0, 1.0, dim=2))

@@ -81,7 +81,13 @@ def test_dependent_rows_need_draws(run):
     words = ("certify", "model.py:game", "--samples", "days.parquet", "--support", "0:0.5,0:0.5")
     ordered = run(*words)
     assert ordered.exit_code == 1
-    assert "--draws" in ordered.stderr
+    places = [ordered.stderr.index(word) for word in ("--using prequential", "--using dependent", "--draws")]
+    assert places == sorted(places)
+    promised = run(*words, "--using", "prequential", "--json")
+    assert json.loads(promised.stdout)["kind"]["class"] == "Prequential"
+    declared = run(*words, "--using", "dependent", "--beta", "1,0.5")
+    assert declared.exit_code == 0
+    assert "β-mixing" in declared.stdout
     first, again, other = (run(*words, "--draws", 300, "--seed", seed, "--json") for seed in (1, 1, 2))
     assert first.exit_code == 0
     assert first.stdout == again.stdout

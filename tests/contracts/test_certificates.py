@@ -13,9 +13,11 @@ import epszero as ez
 from epszero import certificates
 from epszero.certificates import (
     Anytime,
+    Asymptotic,
     AtTheTruth,
     Bernstein,
     Betting,
+    Bootstrap,
     CertifiedPiece,
     Dependent,
     EmpiricalBernstein,
@@ -27,6 +29,7 @@ from epszero.certificates import (
     MeanBound,
     MeanDeviation,
     MedianOfMeans,
+    Prequential,
     Region,
     RepairedStability,
     Stitched,
@@ -77,6 +80,9 @@ KINDS = {
     "anytime": (Anytime(), {"affine", "general"}),
     "dependent, β": (Dependent(beta=[0.0]), {"affine"}),
     "dependent, φ": (Dependent(phi=0.2), {"affine"}),
+    "prequential": (Prequential(), {"affine"}),
+    "normal approximation": (Asymptotic(), {"affine", "unbounded"}),
+    "bootstrap": (Bootstrap(replications=20), {"affine", "general", "unbounded"}),
     "tightest": (Tightest([MeanDeviation(), VectorStability(), HoldOut()]), {"affine", "general"}),
 }
 WORLDS = ("affine", "general", "known", "unbounded")

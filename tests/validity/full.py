@@ -27,6 +27,7 @@ from .at_the_truth import AtTruth
 from .certificates import Certificates
 from .certified_pieces import Pieces
 from .coverage import Row, allowed
+from .days import Days
 from .means import SHOWN, Anytime, Means
 
 ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
@@ -52,7 +53,9 @@ class Study(Protocol):
         ...
 
 
-STUDIES: dict[str, Study] = {study.name: study for study in (Means(), Anytime(), Certificates(), Pieces(), AtTruth())}
+STUDIES: dict[str, Study] = {
+    study.name: study for study in (Means(), Anytime(), Certificates(), Pieces(), AtTruth(), Days())
+}
 
 
 def work(study: str, task: Any, trials: int) -> list[Row]:

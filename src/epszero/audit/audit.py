@@ -34,7 +34,7 @@ from epszero.oracles.features import sample_rows
 from epszero.problems import Problem
 from epszero.problems.seen import Examination
 from epszero.samples import Samples
-from epszero.samples.independence import LEVEL, Order, examine_order
+from epszero.samples.independence import IN_ORDER, LEVEL, Order, examine_order
 from epszero.solve.choice import Choice, chosen
 from epszero.solve.request import Request
 from epszero.solve.setup import (
@@ -350,8 +350,6 @@ def _independent(problem: Problem, sets: list[Samples], order: Order | None, see
         f"of {worst.samples}"
     )
     if worst.ljung_box <= LEVEL:
-        return Assumption(
-            Standing.VIOLATED, f"{said}. ez.certificates.Dependent is made for such samples", p_value=worst.ljung_box
-        )
+        return Assumption(Standing.VIOLATED, f"{said}. {IN_ORDER}", p_value=worst.ljung_box)
     standing = Standing.DECLARED if problem.declared.independent else Standing.UNREFUTED
     return Assumption(standing, said, p_value=worst.ljung_box)

@@ -4,7 +4,9 @@ from epszero.certificates._base import Kind as Kind
 from epszero.certificates._base import Leaning as Leaning
 from epszero.certificates._base import Obstacle as Obstacle
 from epszero.certificates.anytime import Anytime as Anytime
+from epszero.certificates.asymptotic import Asymptotic as Asymptotic
 from epszero.certificates.at_the_truth import AtTheTruth as AtTheTruth
+from epszero.certificates.bootstrap import Bootstrap as Bootstrap
 from epszero.certificates.certificate import Certificate as Certificate
 from epszero.certificates.certificate import Verdict as Verdict
 from epszero.certificates.certified_piece import CertifiedPiece as CertifiedPiece
@@ -25,8 +27,13 @@ from epszero.certificates.mean import Region as Region
 from epszero.certificates.mean import Stitched as Stitched
 from epszero.certificates.mean import SubGaussian as SubGaussian
 from epszero.certificates.mean_deviation import MeanDeviation as MeanDeviation
+from epszero.certificates.monitor import Alarm as Alarm
+from epszero.certificates.monitor import AlarmKind as AlarmKind
+from epszero.certificates.monitor import Monitor as Monitor
+from epszero.certificates.monitor import monitor as monitor
 from epszero.certificates.plan import Plan as Plan
 from epszero.certificates.plan import plan as plan
+from epszero.certificates.prequential import Prequential as Prequential
 from epszero.certificates.repaired_stability import RepairedStability as RepairedStability
 from epszero.certificates.tightest import Tightest as Tightest
 from epszero.certificates.uniform_stability import UniformStability as UniformStability

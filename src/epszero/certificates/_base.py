@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from epszero._memory import remembered
 from epszero.certificates.residuals import Residuals
 from epszero.facts import Constant, Provenance
 from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
-from epszero.samples.independence import LEVEL, quick
+from epszero.samples.independence import IN_ORDER, LEVEL, quick
 
 if TYPE_CHECKING:
     from epszero.certificates._near import Near
@@ -58,6 +58,7 @@ class Finding:
     alternatives: tuple[Residuals, ...] = ()  # other sets that hold the residual, all on the same event
     sharp: "Sharpened | None" = None  # where x* is shown to lie, or why that is not shown
     near: "Near | None" = None  # how far x* and how dear x̂, by bounds on the noise at the truth
+    truth: str = ""  # what B and x* are, where they are not those of the law of one sample
 
     @property
     def epsilon(self) -> float:
@@ -108,7 +109,7 @@ def check_independent(samples: Sequence[Samples]) -> Leaning:
             said = f"p = {max(p, 1e-300):.1g}"
             cannot(
                 "the samples are not independent: in the order in which they came, neighbours are too much alike, or "
-                f"unlike ({said}). Take ez.certificates.Dependent(…), or independent draws; ez.audit says more",
+                f"unlike ({said}). {IN_ORDER}; ez.audit says more",
                 Leaning(INDEPENDENT.what, Provenance.VIOLATED, f"Ljung–Box, {said}"),
                 obstacle=Obstacle.NOT_INDEPENDENT,
             )
@@ -131,6 +132,8 @@ def check_independent(samples: Sequence[Samples]) -> Leaning:
 
 class Kind(ABC):
     """A kind of certificate."""
+
+    other_truth: ClassVar[bool] = False  # whether B is another than the average over the law of one sample
 
     @abstractmethod
     def examine(self, case: "Case", delta: float) -> Finding:

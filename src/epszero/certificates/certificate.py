@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
+from epszero._points import length
 from epszero._types import FloatArray, Real
 from epszero.certificates._base import Kind, Leaning, Obstacle
 from epszero.certificates.anytime import Anytime
+from epszero.certificates.asymptotic import likely_norm
 from epszero.certificates.bands import Band, Linear, aggregate_band, band, entries_band, missing, multipliers_band
 from epszero.certificates.certified_piece import Sharpened
 from epszero.certificates.remedies import FLOOR, Part, parts
+from epszero.certificates.sharp import Sharp
 from epszero.facts import Provenance
 from epszero.samples import Samples
 from epszero.solve import Solution
@@ -64,6 +67,7 @@ class Certificate:
     obstacle: Obstacle | None = None  # where nothing can be said: what stands in the way
     solution: Solution | None = field(default=None, repr=False)  # None where the certificate was read from a record
     record: dict[str, Any] | None = field(default=None, repr=False)  # the record it was read from
+    beside: bool = field(default=True, repr=False)  # whether what is likely is printed beside what is sure
 
     @known_arguments
     def update(self, new_samples: Samples | Real, solution: Solution | None = None) -> "Certificate":
@@ -114,6 +118,18 @@ class Certificate:
         return multipliers_band(self)
 
     @property
+    def likely(self) -> float | None:
+        """About how far x is from x*, with probability 1 − δ, as s grows: a guess beside the bound, and no part of it.
+
+        By the normal approximation on the certified piece (`ez.certificates.Asymptotic`), worked out when it is asked
+        for; None where no piece is certified. It fails for rare outcomes, which the bound does not.
+        """
+        known = None if self.sharp is None else self.sharp.known
+        if not isinstance(known, Sharp):
+            return None
+        return likely_norm(known.features, known.roots.T, self.delta) + length(known.piece.start)
+
+    @property
     def without_intervals(self) -> str:
         """Why it has no error bars; empty where it has."""
         why = missing(self)
@@ -143,6 +159,8 @@ class Certificate:
             if "empirical" in self.terms and "deviation" in self.terms:
                 made = f" = {self.terms['empirical']:.2g} empirical + {self.terms['deviation']:.3g} deviation"
             lines.append(_line("residual", f"‖z + B(x)‖ ≤ {self.epsilon:.4g}{made}"))
+            if self.notes.get("truth"):
+                lines.append(_line("where", self.notes["truth"]))
             lines += self._meanings()
             lines += [_line("by", self.by), _line("chosen", self.reason)]
         for place, leaning in enumerate(self.leans_on):
@@ -154,6 +172,7 @@ class Certificate:
         if self.distance is not None:
             share = "" if self.relative_distance is None else f", {100 * self.relative_distance:.3g} % of ‖x‖"
             lines.append(_line("distance", f"‖x − x*‖ ≤ {self.distance:.4g}{share}"))
+            lines += self._probably()
             lines += self._made_of()
         elif self.notes["distance"]:
             lines.append(_line("distance", f"none: {self.notes['distance']}"))
@@ -174,6 +193,15 @@ class Certificate:
         if self.notes.get("stationary"):
             lines.append(_line("stationary", "derivatives balance at x, which need not be an optimum or equilibrium"))
         return lines
+
+    def _probably(self) -> list[str]:
+        """What is likely, beside what is sure."""
+        away = self.likely if self.beside else None
+        if away is None or self.distance is None:
+            return []
+        ratio = self.relative_distance
+        share = "" if ratio is None or not self.distance > 0 else f", {100 * ratio * away / self.distance:.2g} % of ‖x‖"
+        return [_line("", f"likely ≤ {away:.2g}{share}: a guess, by the normal approximation")]
 
     def _made_of(self) -> list[str]:
         """Where a distance on a certified piece comes from, what limits it, and what would help most."""

@@ -29,7 +29,9 @@ NAMED = "named by the user"
 
 
 @known_arguments
-def certify(solution: Solution, delta: float = 0.05, using: Kind | None = None, of: str | None = None) -> Certificate:
+def certify(
+    solution: Solution, delta: float = 0.05, using: Kind | None = None, of: str | None = None, likely: bool = True
+) -> Certificate:
     """How far is the solution from the truth behind the data, with probability 1 − δ?
 
     `using`: a kind of certificate, such as `ez.certificates.MeanDeviation()`; by default the one that suits the
@@ -37,10 +39,12 @@ def certify(solution: Solution, delta: float = 0.05, using: Kind | None = None, 
     `reason` says why. Several kinds tried in turn on the same data need `ez.certificates.Tightest`.
     `of`: the one line that matters, "distance", "exploitability", "cost gap", "intervals" or "residual": most of δ is
     then spent on it, where lines would share δ. To be decided before the data are looked at.
+    `likely=False`: print what is sure only, without the guess beside it (`certificate.likely`).
     """
     share = _checked(solution, delta, using)
     _check_line(using, of)
-    return replace(certificate_of(Case.of(solution), share, using, of), solution=solution)
+    one_of("likely", likely, (True, False), "Pass False to leave the guess out")
+    return replace(certificate_of(Case.of(solution), share, using, of), solution=solution, beside=likely)
 
 
 def _check_line(using: Kind | None, of: Any) -> None:
@@ -122,7 +126,9 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
         exploitability=consequences["exploitability"].value,
         total_exploitability=consequences["total"].value,
         cost_gap=None if gap is None else float(gap[0]),
-        notes={name: consequence.because for name, consequence in consequences.items()} | {"stationary": doubt},
+        notes={name: consequence.because for name, consequence in consequences.items()}
+        | {"stationary": doubt}
+        | ({"truth": found.truth} if found.truth else {}),
         terms=found.terms,
         leans_on=leans_on,
         using=kind,

@@ -17,7 +17,7 @@ import numpy as np
 
 from epszero._checks import count, positive, refuse
 from epszero.certificates._base import Finding, Kind, Leaning, cannot
-from epszero.certificates._inputs import GivenSupport, checked_bound, checked_support
+from epszero.certificates._inputs import GivenSupport, checked_bound, checked_delta, checked_support
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.mean import MeanBound, Region
@@ -25,6 +25,16 @@ from epszero.certificates.mean._base import bounded, log_of
 from epszero.facts import Provenance
 
 Rates = Callable[[int], float] | Mapping[int, float] | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a declared rate would promise."""
+
+    gap: int  # between samples that are kept
+    kept: int  # samples that count; one always does
+    delta_left: float  # for the bound
+    width: float  # relative to as many independent samples: about how much wider the variance part of ε is
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +94,21 @@ class Dependent(Kind):
         )
         finding.terms.update(gap=float(gap), beta=self._rate(gap), delta_left=left)
         return finding
+
+    @staticmethod
+    def table(samples: int, rates: Sequence[Rates], delta: float = 0.05) -> "list[Promise]":
+        """What different declared rates β would promise of so many samples, before any data are looked at.
+
+        `rates`: as `beta`. None is better than another by itself: which of them is true is for the user to know. The
+        width is √(ln(2/δ′)/m), relative to that of as many independent samples.
+        """
+        s, share = count("samples", samples, least=1), checked_delta(delta)
+        found: list[Promise] = []
+        for beta in rates:
+            gap, left = Dependent(beta=beta)._thinned(s, share)
+            width = math.sqrt(log_of(2, left) / (s // gap) / (log_of(2, share) / s))
+            found.append(Promise(gap, s // gap, left, width))
+        return found
 
     def _thinned(self, s: int, delta: float) -> tuple[int, float]:
         """The gap and what is left of δ; no data are looked at."""

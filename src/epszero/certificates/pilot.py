@@ -152,7 +152,7 @@ def has_mu(case: Case) -> bool:
 
 
 def differs(case: Case) -> float:
-    """How steep B − B̂ can be: κ − μ for gradients; 2κ where only directions of a flat domain are known, and for others."""
+    """How steep B − B̂ can be: κ − μ for gradients on the whole space, else 2κ."""
     kappa, mu = number(case.kappa), number(case.mu)
     whole = isinstance(case.problem, Minimization) and case.facts.directions is None
     return kappa - mu if whole else 2 * kappa

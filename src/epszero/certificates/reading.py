@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from epszero._checks import refuse
@@ -88,7 +89,10 @@ def _look_at(record: dict[str, Any], form: int) -> None:
         "reason": _text,
         **{name: _or_none(_number) for name in MEANINGS},
         "exploitability": _or_none(_listed(_or_none(_number), least=1)),
-        "notes": _keys({name: _text for name in (*NOTES, *(["stationary"] if form > 1 else []))}),
+        "notes": _keys(
+            {name: _text for name in (*NOTES, *(["stationary"] if form > 1 else []))},
+            {"truth": _text} if form > 1 else {},
+        ),
         "terms": _table(_or_none(_signed)),
         "leans_on": _listed(_keys({"what": _text, "provenance": _one_of(Provenance), "evidence": _text})),
         "declared": _declared,
@@ -160,16 +164,18 @@ def _or_none(look: Look) -> Look:
     return lambda place, value: None if value is None else look(place, value)
 
 
-def _keys(looks: Mapping[str, Look]) -> Look:
+def _keys(looks: Mapping[str, Look], others: Mapping[str, Look] = MappingProxyType({})) -> Look:
+    """All of these keys, and some of the others."""
+
     def look(place: str, value: Any) -> None:
         if not isinstance(value, dict):
             _damaged(place, "must be an object with keys")
-        missing, more = sorted(looks.keys() - value.keys()), sorted(value.keys() - looks.keys())
+        missing, more = sorted(looks.keys() - value.keys()), sorted(value.keys() - looks.keys() - others.keys())
         if missing:
             _damaged(place, f"lacks {missing[0]}")
         if more:
             _damaged(place, f"has {more[0][:40]!r}, which no record has")
-        for name, one in looks.items():
+        for name, one in (*looks.items(), *((name, one) for name, one in others.items() if name in value)):
             one(name if place == "it" else f"{place}.{name}", value[name])
 
     return look

@@ -90,3 +90,6 @@ def _check_kinds(kinds: Any) -> None:
         refuse("kinds", "must be a list of certificates", "Pass [MeanDeviation(), VectorStability()], say")
     if not all(isinstance(kind, Kind) for kind in kinds):
         refuse("kinds", "must hold certificates such as ez.certificates.MeanDeviation()", "Pass objects of that kind")
+    apart = [kind.title for kind in kinds if kind.other_truth]
+    if apart:
+        refuse("kinds", f"one of them, {apart[0]}, speaks of another B than the others", "Certify by it alone")

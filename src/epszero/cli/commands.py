@@ -13,6 +13,7 @@ from epszero.cli.ev import ev
 from epszero.cli.plan import plan
 from epszero.cli.reproduce import reproduce
 from epszero.cli.solve import solve
+from epszero.cli.watch import watch
 
 app = typer.Typer(
     name="epszero",
@@ -25,7 +26,7 @@ app = typer.Typer(
 )
 PANELS = {
     "Start here": (demo, ev),
-    "Your own model": (solve, certify, audit, plan),
+    "Your own model": (solve, certify, audit, plan, watch),
     "The paper": (reproduce,),
 }
 for panel, commands in PANELS.items():

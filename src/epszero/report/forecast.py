@@ -129,8 +129,8 @@ def forecast(certificate: Certificate, solution: Solution | None) -> Forecast | 
     """The table for a certificate with a finite ε, from samples; None where there is nothing to forecast."""
     if certificate.verdict is Verdict.REFUSED or solution is None or solution.samples is None:
         return None
-    if isinstance(certificate.using, Known):
-        return None
+    if isinstance(certificate.using, Known) or certificate.using.other_truth:
+        return None  # nothing is uncertain; or nothing is said of samples to come
     world = World(certificate, solution)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -111,6 +111,8 @@ def certificate_headline(certificate: Certificate) -> str:
     else:
         first = f"{sure} the answer solves the true problem up to a residual of {bound(certificate.epsilon, 3)}."
     more: list[str] = []
+    if certificate.notes.get("truth"):
+        more.append("“True” is what these samples promised on average, given those before each, not those to come.")
     if certificate.exploitability is not None:
         most = bound(float(np.max(certificate.exploitability)), 2)
         more.append(f"No agent can save more than {most} alone.")
@@ -157,7 +159,9 @@ def together(certificate: Certificate) -> str:
 
 
 def law(certificate: Certificate, solution: Solution | None) -> str:
-    """Whose law the truth is, where the data are draws from a pool."""
+    """Whose law the truth is, where the data are draws from a pool; or what takes the place of a law."""
+    if certificate.notes.get("truth"):
+        return f"What “true” means here: {certificate.notes['truth']}."
     samples = None if solution is None else solution.samples
     pools = {one.drawn_from for one in (samples if isinstance(samples, list) else [samples]) if one is not None}
     if certificate.verdict is Verdict.REFUSED or not pools or None in pools:

@@ -22,6 +22,11 @@ Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 LEVEL = 1e-4  # a false alarm in ten thousand audits
+IN_ORDER = (
+    "Take ez.certificates.Prequential(), for the average over these days of what the past promised; or "
+    "ez.certificates.Dependent(beta=…), if you can declare how fast they forget; or independent draws, "
+    "samples.take(n, seed), if the law that is meant is that of a row picked at random"
+)
 FEWEST = 10  # samples below which order tells nothing
 COLUMNS = 50  # looked at, at most, evenly spread
 ROWS = 20_000  # looked at, at most

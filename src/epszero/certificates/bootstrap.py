@@ -1,0 +1,118 @@
+"""What is likely, by solving again on data drawn from the data: always heuristic, never a guarantee.
+
+Data sets of s rows are drawn from the samples with replacement, and all are solved in one run. ‖x̂ − x*‖ is taken to
+vary as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles. For days in their order
+whole blocks of neighbours are drawn (moving blocks, Künsch 1989); their length, unless given, is that of Politis &
+White (2004) for the feature that asks for the longest, with the constants of Patton, Politis & White (2009).
+Wrong, and mostly too small, for rare outcomes, near a kink of x(·), for heavy tails, for dependence longer than blocks.
+Any oracle, any convex sets. Source: Efron (1979). Cost: `replications` solves, in one batch.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from epszero._checks import count
+from epszero._points import flat_of, length
+from epszero._types import FloatArray
+from epszero.certificates._base import Finding, Kind, Leaning, cannot
+from epszero.certificates._near import Near
+from epszero.certificates.case import Case
+from epszero.certificates.residuals import Residuals
+from epszero.facts import Provenance
+from epszero.oracles.features import sample_rows
+from epszero.samples import Samples
+from epszero.solve import solve, solve_many
+
+COLUMNS = 64  # of a sample that are asked for the length of a block
+AS_THE_DATA = Leaning("data as the samples vary: drawn from themselves", Provenance.ESTIMATED, "no guarantee")
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap(Kind):
+    """How far, probably: solved again on data drawn from the data.
+
+    `replications`: how many. `block`: rows on end that are drawn together, 1 for independent samples; by a rule where
+    it is not given. `seed`: of the draws.
+    """
+
+    replications: int = 200
+    block: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        count("replications", self.replications, least=20)
+        count("seed", self.seed, least=0)
+        if self.block is not None:
+            count("block", self.block, least=1)
+
+    @property
+    def title(self) -> str:
+        return "bootstrap"
+
+    def examine(self, case: Case, delta: float) -> Finding:
+        if len(case.samples) != 1 or case.own_data:
+            cannot("the bootstrap draws from one data set that all agents see")
+        (samples,) = case.samples
+        s = len(samples)
+        if s < 2:
+            cannot("one sample says nothing of how samples vary")
+        block = min(s, self.block or block_length(sample_rows(samples.values)))
+        rng = np.random.default_rng([self.seed, s])
+        drawn = [_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
+        problem, here = case.problem, flat_of(case.x)
+        middle = flat_of(solve(problem, _rows(samples, np.arange(s)), throw=False).x)  # where the run need not have got
+        away = [length(flat_of(one.x) - middle) for one in solve_many(problem, drawn)]
+        moved = [self._moved(case, one) for one in drawn]
+        distance, residual = (float(np.quantile(one, 1 - delta)) for one in (away, moved))
+        near = Near(
+            distance + length(here - middle), math.inf, f"{self.replications} data sets drawn from the data", ()
+        )
+        terms = {"empirical": length(case.empirical), "deviation": residual, "samples": float(s), "block": float(block)}
+        how = "rows" if block == 1 else f"blocks of {block} rows on end"
+        by = f"{self.title}, {self.replications} data sets drawn by {how} from {s} samples"
+        return Finding(Residuals.ball(case.empirical, residual), by, terms, (AS_THE_DATA,), near=near)
+
+    @staticmethod
+    def _moved(case: Case, drawn: Samples) -> float:
+        """‖(B̂_b − B̂)(x̂)‖."""
+        average = case.problem.oracle.average(case.data([drawn]), case.point)
+        return length(case.residual(average) - case.empirical)
+
+
+def _rows(samples: Samples, rows: Any) -> Samples:
+    """Without a history: they are drawn to see how data vary, and certified by nobody."""
+    return Samples.from_arrays(jax.tree.map(lambda leaf: leaf[rows], samples.values), samples.support)
+
+
+def blocks(rng: np.random.Generator, s: int, block: int) -> Any:
+    """Numbers of s rows, in blocks that start anywhere."""
+    starts = rng.integers(s - block + 1, size=-(-s // block))
+    return (starts[:, None] + np.arange(block)).ravel()[:s]
+
+
+def block_length(rows: FloatArray) -> int:
+    """The longest that a column asks for."""
+    return max((_politis_white(column) for column in rows[:, :COLUMNS].T), default=1)
+
+
+def _politis_white(y: FloatArray) -> int:
+    """(2G²/D)^⅓ s^⅓, G = Σ λ|k|R(k), D = (4/3)(ΣλR(k))², λ a flat top as wide as autocorrelations are not noise."""
+    s, spread = len(y), float(np.ptp(y))
+    if s < 10 or not spread > 0:
+        return 1
+    centred = (y - y.mean()) / spread
+    runs, most = max(5, math.ceil(math.sqrt(math.log10(s)))), math.ceil(math.sqrt(s))
+    last = min(most + runs, s - 1)
+    R = np.array([centred[: s - k] @ centred[k:] / s for k in range(last + 1)])
+    small = np.abs(R / R[0]) < 2 * math.sqrt(math.log10(s) / s)
+    quiet = next((k for k in range(max(1, last - runs)) if small[k + 1 : k + 1 + runs].all()), most)
+    width = min(2 * max(quiet, 1), last)
+    k = np.arange(1, width + 1)
+    top = np.minimum(1.0, 2 * (1 - k / width)) * R[1 : width + 1]
+    G, D = 2 * float(np.sum(top * k)), 4 / 3 * (R[0] + 2 * float(np.sum(top))) ** 2
+    found = (2 * G**2 / D) ** (1 / 3) * s ** (1 / 3) if D > 0 and quiet > 0 else 1.0
+    return max(1, min(math.ceil(min(3 * math.sqrt(s), s / 3)), round(found)))
