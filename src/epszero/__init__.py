@@ -32,10 +32,18 @@ if typing.TYPE_CHECKING:
     from epszero.certificates import plan as plan
     from epszero.certificates import verify as verify
     from epszero.methods import AdaptiveGoldenRatio as AdaptiveGoldenRatio
+    from epszero.methods import Asynchronous as Asynchronous
+    from epszero.methods import ChambollePock as ChambollePock
+    from epszero.methods import CondatVu as CondatVu
+    from epszero.methods import DavisYin as DavisYin
+    from epszero.methods import DouglasRachford as DouglasRachford
     from epszero.methods import Extragradient as Extragradient
     from epszero.methods import ForwardBackward as ForwardBackward
     from epszero.methods import ForwardBackwardForward as ForwardBackwardForward
+    from epszero.methods import LooplessVarianceReduction as LooplessVarianceReduction
+    from epszero.methods import MiniBatchForwardBackward as MiniBatchForwardBackward
     from epszero.methods import PreconditionedForwardBackward as PreconditionedForwardBackward
+    from epszero.methods import RandomBlock as RandomBlock
     from epszero.problems import AffineConstraint as AffineConstraint
     from epszero.problems import AggregativeGame as AggregativeGame
     from epszero.problems import ConvexConstraint as ConvexConstraint
@@ -63,6 +71,8 @@ _PUBLIC = {
     "methods": (
         *("AdaptiveGoldenRatio", "Extragradient", "ForwardBackward", "ForwardBackwardForward"),
         "PreconditionedForwardBackward",
+        *("Asynchronous", "ChambollePock", "CondatVu", "DavisYin", "DouglasRachford", "LooplessVarianceReduction"),
+        *("MiniBatchForwardBackward", "RandomBlock"),
     ),
     "problems": (
         *("AffineConstraint", "AggregativeGame", "ConvexConstraint", "ConvexityWarning", "Game", "Inclusion"),
