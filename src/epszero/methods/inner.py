@@ -59,7 +59,7 @@ def factorised(B: Average, gamma: Any, x: PyTree) -> Factors:
 
 def resolvent_of(B: Average, gamma: Any, zeta: PyTree, start: Inner, accuracy: Any) -> Inner:
     """J_{γB̂}(ζ) from a point near it, to ‖Φ‖ ≤ accuracy where that can be reached."""
-    target, nested = ravel_pytree(zeta)
+    target, nested = _flat(zeta)
 
     def off(p: Array) -> Any:
         return p + gamma * ravel_pytree(B(nested(p)))[0] - target
@@ -88,7 +88,11 @@ def resolvent_of(B: Average, gamma: Any, zeta: PyTree, start: Inner, accuracy: A
         rounds = jnp.where(better, rounds + 1, ROUNDS)  # what does not help now will not help later
         return jnp.where(better, moved, p), jnp.where(better, left, rest), factors, rounds
 
-    p = ravel_pytree(start.p)[0]
+    p = _flat(start.p)[0]
     p, rest = chord(*chord(p, off(p)))
     p, rest, factors, _ = jax.lax.while_loop(short_of, newton, (p, rest, start.factors, jnp.asarray(0)))
     return Inner(nested(p), norm(rest), factors)
+
+
+def _flat(tree: PyTree) -> tuple[Any, Any]:
+    return ravel_pytree(tree)

@@ -81,9 +81,8 @@ class Attempt(NamedTuple):
 def trial_of(request: Request, setting: Setting) -> Trial:
     """The average, what is known of it, and the method to run: the user's, or the one that suits."""
     problem, x = request.problem, setting.x
-    B = averaged(problem, setting.samples, x)
-    if request.method is not None and request.method.needs_samples:
-        B = with_samples(problem, setting.samples, x, B)
+    draws = request.method is not None and request.method.needs_samples
+    B = (with_samples if draws else averaged)(problem, setting.samples, x)
     known, units = _known(request, setting, B), setting.examination.unit_steps
     known = known if units is None else replace(known, unit_steps=units)
     against = contradicted(problem, x, jax.tree.map(np.zeros_like, x))

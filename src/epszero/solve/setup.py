@@ -61,12 +61,13 @@ def averaged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTre
     return problem.oracle.average(values_of(samples), x)
 
 
-def with_samples(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree, B: Average) -> Average:
-    """B̂ with the samples at hand, where they are one data set for all; a method that draws batches needs them."""
+def with_samples(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> Average:
+    """B̂ with the samples at hand, for a method that draws batches from one data set for all."""
     if isinstance(samples, list):
         refuse(
             "method", "draws batches from one data set that all agents see, but each has its own", "Pass one Samples"
         )
+    B = averaged(problem, samples, x)
     return B if samples is None else sampled(problem.oracle, samples.values, x, B)
 
 
