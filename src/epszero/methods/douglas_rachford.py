@@ -93,7 +93,7 @@ class DouglasRachford(Method):
         found = steps.recursion((1 + q) / 2 * both, c * both, because, last=(q * both, 2 * c * both))
         error = 2 * float(self.accuracy) * inverse  # of both runs
         astray = Stability(found.q, np.append(np.full(iterations, error), 2 * error)).difference(1)
-        return Stability(found.q, found.c, extra=astray, because=because, ahead=steps.longest_ahead())
+        return Stability(found.q, found.c, extra=astray, because=because, ahead=steps.last_ahead())
 
 
 def implicit_step(known: AverageFacts) -> float:

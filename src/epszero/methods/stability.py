@@ -57,7 +57,7 @@ class Stability:
     scale: float = 1.0  # Euclidean norm ≤ scale · the norm of q and c, for differences of outputs
     extra: float = 0.0  # a difference that more samples do not make smaller: 2ρ^K sup ‖x⁰ − x̂_D‖
     because: str = ""  # which line of the table, with its numbers
-    ahead: float | None = None  # Lipschitz constant of Id − γO(·, ξ) at the last step; None where nothing is known
+    ahead: float | None = None  # Lipschitz constant of Id − γO(·, ξ) at the last step; None where it is the last q
     on_average: bool = False  # true of the root mean square over the method's own chance, not of every run
 
     def difference(self, s: int) -> float:
@@ -142,12 +142,12 @@ class MeasuredSteps:
         chosen = " or ".join(name for name, line in lines.items() if (line == q).any())
         return q, f"q ≤ {q.max():.6g} from {chosen}{'' if self.mu is None else f', μ = {self.mu:.6g}'}"
 
-    def longest_ahead(self) -> float | None:
-        """The Lipschitz constant of Id − γO(·, ξ) at the last step, None where none is known."""
+    def last_ahead(self) -> float:
+        """The Lipschitz constant of Id − γO(·, ξ) at the last step, infinite where none is known."""
         try:
             return float(np.broadcast_to(self.forward()[0], self.K + 1)[-1])
         except Unstable:
-            return None
+            return math.inf
 
     def reflected(self, J: FloatArray | None) -> tuple[float, float, str]:
         """Lipschitz constants of 2J_{γB̂} − Id and of J_{γB̂}, for one fixed step, and why they are such.
