@@ -14,4 +14,7 @@ from epszero.methods.forward_backward_forward import ForwardBackwardForward as F
 from epszero.methods.mini_batch import MiniBatchForwardBackward as MiniBatchForwardBackward
 from epszero.methods.preconditioned import PreconditionedForwardBackward as PreconditionedForwardBackward
 from epszero.methods.random_block import RandomBlock as RandomBlock
+from epszero.methods.stability import Premises as Premises
+from epszero.methods.stability import Stability as Stability
+from epszero.methods.stability import Unstable as Unstable
 from epszero.methods.variance_reduction import LooplessVarianceReduction as LooplessVarianceReduction
