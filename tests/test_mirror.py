@@ -147,6 +147,7 @@ COVERED_BY = {
     "experiments/fig3.py": "tests/experiments/test_figures.py",
     "experiments/fig4.py": "tests/experiments/test_figures.py",
     "experiments/growth.py": "tests/experiments/test_reproduce.py",
+    "experiments/splitting.py": "tests/experiments/test_figures.py",
     "experiments/references.py": "tests/experiments/test_reproduce.py",
     "experiments/table2.py": "tests/experiments/test_reproduce.py",
     "experiments/tightness.py": "tests/experiments/test_reproduce.py",

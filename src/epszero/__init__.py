@@ -36,6 +36,11 @@ if typing.TYPE_CHECKING:
     from epszero.methods import AcceleratedReflectedGradient as AcceleratedReflectedGradient
     from epszero.methods import AdaptiveGoldenRatio as AdaptiveGoldenRatio
     from epszero.methods import Anderson as Anderson
+    from epszero.methods import Asynchronous as Asynchronous
+    from epszero.methods import ChambollePock as ChambollePock
+    from epszero.methods import CondatVu as CondatVu
+    from epszero.methods import DavisYin as DavisYin
+    from epszero.methods import DouglasRachford as DouglasRachford
     from epszero.methods import ExtraAnchoredGradient as ExtraAnchoredGradient
     from epszero.methods import Extragradient as Extragradient
     from epszero.methods import FastForwardBackward as FastForwardBackward
@@ -44,9 +49,12 @@ if typing.TYPE_CHECKING:
     from epszero.methods import ForwardBackwardForward as ForwardBackwardForward
     from epszero.methods import ForwardReflectedBackward as ForwardReflectedBackward
     from epszero.methods import GoldenRatio as GoldenRatio
+    from epszero.methods import LooplessVarianceReduction as LooplessVarianceReduction
+    from epszero.methods import MiniBatchForwardBackward as MiniBatchForwardBackward
     from epszero.methods import PastExtragradient as PastExtragradient
     from epszero.methods import PreconditionedForwardBackward as PreconditionedForwardBackward
     from epszero.methods import ProjectedReflectedGradient as ProjectedReflectedGradient
+    from epszero.methods import RandomBlock as RandomBlock
     from epszero.methods import Relaxed as Relaxed
     from epszero.problems import AffineConstraint as AffineConstraint
     from epszero.problems import AggregativeGame as AggregativeGame
@@ -73,10 +81,18 @@ _PUBLIC = {
     "audit": ("Audit", "audit"),
     "certificates": ("Certificate", "certify", "certify_many", "monitor", "plan", "verify"),
     "methods": (
-        *("AcceleratedReflectedGradient", "AdaptiveGoldenRatio", "Anderson", "ExtraAnchoredGradient", "Extragradient"),
-        *("FastForwardBackward", "FastOptimisticGradient", "ForwardBackward", "ForwardBackwardForward"),
-        *("ForwardReflectedBackward", "GoldenRatio", "PastExtragradient", "PreconditionedForwardBackward"),
-        *("ProjectedReflectedGradient", "Relaxed"),
+        *(
+            "AcceleratedReflectedGradient",
+            "AdaptiveGoldenRatio",
+            "Anderson",
+            "Asynchronous",
+            "ChambollePock",
+            "CondatVu",
+        ),
+        *("DavisYin", "DouglasRachford", "ExtraAnchoredGradient", "Extragradient", "FastForwardBackward"),
+        *("FastOptimisticGradient", "ForwardBackward", "ForwardBackwardForward", "ForwardReflectedBackward"),
+        *("GoldenRatio", "LooplessVarianceReduction", "MiniBatchForwardBackward", "PastExtragradient"),
+        *("PreconditionedForwardBackward", "ProjectedReflectedGradient", "RandomBlock", "Relaxed"),
     ),
     "problems": (
         *("AffineConstraint", "AggregativeGame", "ConvexConstraint", "ConvexityWarning", "Game", "Inclusion"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import epszero as ez
-from epszero.experiments import dependent, fig1, table2, tightness
+from epszero.experiments import dependent, fig1, splitting, table2, tightness
 from epszero.experiments._charging import charging, printed_residual, surrogate_piece
 from epszero.experiments._outcome import Setting, size
 
@@ -93,3 +93,18 @@ def test_every_experiment_runs_and_says_something(tmp_path):
     assert whole.holdout is not None
     assert half.holdout.digest() == whole.holdout.digest()
     assert size(half.x - whole.x) < 1e-7
+
+
+def test_splitting_methods_side_by_side_keep_their_claims(tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splitting, "LENGTHS", (10, 100))
+        patch.setattr(splitting, "SIZES", (1000,))
+        patch.setattr(splitting, "LAST", 100)
+        (result,) = ez.experiments.reproduce("splitting", tmp_path, trials=2)
+    rows = result.table.to_dicts()
+    assert len(rows) == 22
+    known = [row for row in rows if np.isfinite(row["claimed d"])]
+    assert {row["method"] for row in rows} - {row["method"] for row in known} == {"delays up to 3"}
+    sure = [row for row in known if "random" not in row["method"]]
+    assert all(0 < row["seen"] <= row["claimed d"] for row in sure)
+    assert all(row["true ‖e‖"] <= min(row["ε, default"], row["ε, repaired"]) for row in rows)

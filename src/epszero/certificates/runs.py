@@ -14,14 +14,14 @@ from epszero.certificates._base import Leaning, cannot
 from epszero.certificates.case import Case, HowFound
 from epszero.certificates.noise import Noise
 from epszero.facts import Constant, Provenance
-from epszero.methods import ForwardBackward
-from epszero.methods.stability import Premises, Stability, Unstable
+from epszero.methods import DouglasRachford, ForwardBackward, MiniBatchForwardBackward
+from epszero.methods.stability import WITHOUT_STABILITY, Premises, Stability, Unstable
 from epszero.oracles import Oracle
 
 
 @dataclass(frozen=True)
 class FixedRun:
-    """Forward-backward with the step γ, K iterations, s samples."""
+    """A method with the step γ, K iterations, s samples."""
 
     gamma: float
     K: int
@@ -43,12 +43,18 @@ def check_fixed(case: Case) -> HowFound:
     return case.run
 
 
-def fixed_run(case: Case) -> FixedRun:
-    """The paper's algorithm: forward-backward, one step for all blocks and iterations."""
+def fixed_run(case: Case, published: bool = False) -> FixedRun:
+    """K iterations with one step for all blocks and iterations, of a method whose output is x = J_{γA}(y) with y known.
+
+    That is the paper's forward-backward (`published`: that alone), mini-batches, and Douglas–Rachford, y = 2p − ζ.
+    """
     run = check_fixed(case)
     method = run.method
-    if not isinstance(method, ForwardBackward) or method.relaxation != 1:
-        cannot("it speaks of plain forward-backward: pass method=ez.ForwardBackward(step=…)")
+    plain = isinstance(method, ForwardBackward) and method.relaxation == 1
+    if not (plain or (isinstance(method, DouglasRachford | MiniBatchForwardBackward) and not published)):
+        others = "" if published else ", mini-batches of it, and Douglas–Rachford"
+        cannot(f"it speaks of plain forward-backward{others}: pass method=ez.ForwardBackward(step=…)")
+    assert isinstance(method, ForwardBackward | DouglasRachford | MiniBatchForwardBackward)
     sizes = [np.ravel(leaf) for leaf in jax.tree.leaves(method.steps.sizes)]
     if not sizes or np.ptp(np.concatenate(sizes)) > 0:
         cannot(
@@ -56,8 +62,9 @@ def fixed_run(case: Case) -> FixedRun:
             "depends on the data"
         )
     K, gamma = run.iterations, float(sizes[0][0])
+    what = "and the seed, all" if isinstance(method, MiniBatchForwardBackward) else "both"
     said = Leaning(
-        f"K = {K} iterations with the step γ = {gamma:.4g}, both fixed before the data were seen",
+        f"K = {K} iterations with the step γ = {gamma:.4g}, {what} fixed before the data were seen",
         Provenance.DECLARED,
         method.description,
     )
@@ -86,9 +93,15 @@ def stability(case: Case, noise: Noise) -> Stability:
     """The run's own stability, by the recursion."""
     run = check_fixed(case)
     try:
-        return run.method.stability(premises(case, noise), run.iterations)
+        found = run.method.stability(premises(case, noise), run.iterations)
     except Unstable as reason:
         cannot(str(reason))
+    if found.on_average:
+        cannot(
+            f"the stability of {run.method.description} holds on average over its random choices, not for this run. "
+            f"{WITHOUT_STABILITY}"
+        )
+    return found
 
 
 def losses(case: Case) -> FloatArray:

@@ -45,7 +45,7 @@ class UniformStability(Kind):
         return f"uniform stability as published ({self.rule})"
 
     def examine(self, case: Case, delta: float) -> Finding:
-        run, noise = fixed_run(case), Noise(case)
+        run, noise = fixed_run(case, published=True), Noise(case)
         independent = check_independent(case.samples)
         M = noise.M
         beta, known, doubt = _beta(case, run, M.value)

@@ -31,6 +31,7 @@ NAMES = (
     "convergence",
     "growth",
     "dependent",
+    "splitting",
 )
 ROWS = 40  # of a table that are shown
 

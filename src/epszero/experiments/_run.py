@@ -15,6 +15,7 @@ from epszero.experiments import (
     fig4,
     growth,
     references,
+    splitting,
     table2,
     tightness,
 )
@@ -33,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "convergence": convergence,
     "growth": growth,
     "dependent": dependent,
+    "splitting": splitting,
 }
 NAMES = tuple(EXPERIMENTS)
 TITLES = {name: one.TITLE for name, one in EXPERIMENTS.items()}

@@ -5,6 +5,11 @@ from epszero.methods._base import State as State
 from epszero.methods.accelerated_reflected_gradient import AcceleratedReflectedGradient as AcceleratedReflectedGradient
 from epszero.methods.adaptive_golden_ratio import AdaptiveGoldenRatio as AdaptiveGoldenRatio
 from epszero.methods.anderson import Anderson as Anderson
+from epszero.methods.asynchronous import Asynchronous as Asynchronous
+from epszero.methods.chambolle_pock import ChambollePock as ChambollePock
+from epszero.methods.condat_vu import CondatVu as CondatVu
+from epszero.methods.davis_yin import DavisYin as DavisYin
+from epszero.methods.douglas_rachford import DouglasRachford as DouglasRachford
 from epszero.methods.extra_anchored_gradient import ExtraAnchoredGradient as ExtraAnchoredGradient
 from epszero.methods.extragradient import Extragradient as Extragradient
 from epszero.methods.fast_forward_backward import FastForwardBackward as FastForwardBackward
@@ -13,9 +18,15 @@ from epszero.methods.forward_backward import ForwardBackward as ForwardBackward
 from epszero.methods.forward_backward_forward import ForwardBackwardForward as ForwardBackwardForward
 from epszero.methods.forward_reflected_backward import ForwardReflectedBackward as ForwardReflectedBackward
 from epszero.methods.golden_ratio import GoldenRatio as GoldenRatio
+from epszero.methods.mini_batch import MiniBatchForwardBackward as MiniBatchForwardBackward
 from epszero.methods.past_extragradient import PastExtragradient as PastExtragradient
 from epszero.methods.preconditioned import PreconditionedForwardBackward as PreconditionedForwardBackward
 from epszero.methods.projected_reflected_gradient import ProjectedReflectedGradient as ProjectedReflectedGradient
+from epszero.methods.random_block import RandomBlock as RandomBlock
 from epszero.methods.recommend import Recommendation as Recommendation
 from epszero.methods.recommend import recommend as recommend
 from epszero.methods.relaxed import Relaxed as Relaxed
+from epszero.methods.stability import Premises as Premises
+from epszero.methods.stability import Stability as Stability
+from epszero.methods.stability import Unstable as Unstable
+from epszero.methods.variance_reduction import LooplessVarianceReduction as LooplessVarianceReduction

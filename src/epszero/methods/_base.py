@@ -49,6 +49,8 @@ class Method(Node):
     """A splitting method."""
 
     texts: ClassVar[tuple[str, ...]] = ("description", "_asked")  # static fields that only people read
+    needs_samples: ClassVar[bool] = False  # B̂ must come as a `SampledMean`, from which batches can be drawn
+    stackable: ClassVar[bool] = True  # blocks of one shape may be stacked for the run (solve/packing.py)
     description: str  # one line for reports: the method, its step and where the step came from
     _asked: str = ""  # once settled: the settings as the user gave them, a record in JSON
 
@@ -81,6 +83,11 @@ class Method(Node):
     @abstractmethod
     def step(self, A: Backward, B: Average, state: State) -> State:
         """One iteration."""
+
+    def measured(self, A: Backward, B: Average, state: State) -> State:
+        """The state with B̂ and the residual at its point, where `step` leaves them to those who look at them."""
+        del A, B
+        return state
 
     @abstractmethod
     def last_step(self, state: State) -> PyTree:

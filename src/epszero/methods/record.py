@@ -29,7 +29,7 @@ class Table:
 
 def written(setting: Any) -> Any:
     """A number, an array, a nest of steps or a schedule as plain JSON."""
-    if setting is None or isinstance(setting, bool | int):
+    if setting is None or isinstance(setting, bool | int | str):
         return setting
     if callable(setting):
         return {"schedule": [written(row) for row in setting.rows] if isinstance(setting, Table) else None}

@@ -16,6 +16,7 @@ eigenvalue of the symmetric part of M = Γ^½JΓ^½ and ‖M‖; and ‖Γ_kΔB�
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ from epszero.methods.steps import Steps
 
 SEARCHED = "The step is found by backtracking, so it depends on the data. Pass step=γ, or declare constants for one."
 ANY_ALGORITHM = "a certificate that holds for any algorithm: MeanDeviation, HoldOut or AtTheTruth of ez.certificates"
+WITHOUT_STABILITY = (
+    "The certificates that hold for any algorithm do not ask: ez.certificates.MeanDeviation(), or HoldOut()."
+)
 NODES = 64  # steps beyond which ‖I − γJ‖ is computed at some, and bounded by chords between: it is convex in γ
 
 
@@ -42,7 +46,7 @@ class Premises:
     theta: float | None = None  # cocoercivity
     jacobian: FloatArray | None = None  # of B, where O is affine in x with one Jacobian for all ξ
     diameter: float = np.inf  # of the domain
-    everywhere: bool = False  # μ, κ and θ hold on the whole space, not on the domain only
+    everywhere: bool = False  # R, μ, κ and θ hold on the whole space, not on the domain only
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +59,46 @@ class Stability:
     extra: float = 0.0  # a difference that more samples do not make smaller: 2ρ^K sup ‖x⁰ − x̂_D‖
     because: str = ""  # which line of the table, with its numbers
     turn: FloatArray | float = 1.0  # ‖v‖_k ≤ turn_k ‖v‖_{k−1}, where steps by block change with k
+    ahead: float | None = None  # Lipschitz constant of Id − γO(·, ξ) at the last step; None where it is the last q
+    on_average: bool = False  # true of the root mean square over the method's own chance, not of every run
 
     def difference(self, s: int) -> float:
         """d: how far apart the outputs of two data sets can be that differ in one of s samples."""
+        return self.mean_difference(s)
+
+    def mean_difference(self, s: int) -> float:
+        """The mean of `differences`."""
         d = 0.0
         for q, c in zip((self.q * self.turn).tolist(), self.c.tolist(), strict=True):
             d = q * d + c
         return self.scale * d / s + self.extra
+
+    def differences(self, s: int) -> FloatArray:
+        """d for each of the s samples; one number where it is the same for all."""
+        return np.array([self.difference(s)])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchStability(Stability):
+    """Step k looks at a batch of b samples: a sample moves it by c_k/b where it is among them, else not at all.
+
+    The batches follow from a seed that the data do not know, so for each sample d_i ≤ Σ_{k : i ∈ S_k} (c_k/b) Π_{j>k}
+    q_j is sure. Each step's c_k/b falls on b of the s samples, so the mean of the d_i is the d of c_k/s: the same as
+    if all samples were looked at; and so is the expectation of each d_i over the seed.
+    """
+
+    drawn: Callable[[int], FloatArray]  # the batches of the steps 0, …, K out of s samples, in rows
+
+    def difference(self, s: int) -> float:
+        """The largest of the `differences`."""
+        return float(self.differences(s).max())
+
+    def differences(self, s: int) -> FloatArray:
+        d = np.zeros(s)
+        for q, c, batch in zip((self.q * self.turn).tolist(), self.c.tolist(), self.drawn(s), strict=True):
+            d *= q
+            d[batch] += c / len(batch)
+        return self.scale * d + self.extra
 
 
 class MeasuredSteps:
@@ -106,6 +143,33 @@ class MeasuredSteps:
         q = np.min(list(lines.values()), axis=0)
         chosen = " or ".join(name for name, line in lines.items() if (line == q).any())
         return q, f"q ≤ {q.max():.6g} from {chosen}{'' if self.mu is None else f', μ = {self.mu:.6g}'}"
+
+    def last_ahead(self) -> float:
+        """The Lipschitz constant of Id − γO(·, ξ) at the last step, infinite where none is known."""
+        try:
+            return float(np.broadcast_to(self.forward()[0], self.K + 1)[-1])
+        except Unstable:
+            return math.inf
+
+    def reflected(self, J: FloatArray | None) -> tuple[float, float, str]:
+        """Lipschitz constants of 2J_{γB̂} − Id and of J_{γB̂}, for one fixed step, and why they are such.
+
+        With u = p − p′ and v = γ(B̂(p) − B̂(p′)), ζ − ζ′ = u + v and Rζ − Rζ′ = u − v: the ratio of their squares is
+        1 − 4⟨u, v⟩/(‖u‖² + ‖v‖² + 2⟨u, v⟩), the larger the smaller ⟨u, v⟩ ≥ γμ‖u‖² and the larger ‖v‖ ≤ γκ‖u‖.
+        """
+        gamma, mu = float(self.longest[0]), self.mu
+        if mu is None or mu < -1e-12:
+            raise Unstable("B is not known to be monotone. Declare mu, or monotone=True, with ez.declare.")
+        m = gamma * max(mu, 0.0)
+        lip = np.inf if self.lip is None else float(self.lip[0])
+        q = math.sqrt(max(0.0, 1 - 4 * m / (1 + 2 * m + lip**2))) if np.isfinite(lip) else 1.0
+        inverse, why = 1 / (1 + m), f"μ = {mu:.6g}"
+        if J is not None:
+            resolvent = np.linalg.inv(np.eye(len(J)) + gamma * J)
+            exact = float(np.linalg.norm(resolvent - gamma * J @ resolvent, 2)) + 1e-12
+            q, inverse = min(q, exact), min(inverse, float(np.linalg.norm(resolvent, 2)) + 1e-12)
+            why = "‖(I − γJ)(I + γJ)⁻¹‖"
+        return q, inverse, f"q_R ≤ {q:.6g} from {why}"
 
     def nearer(self) -> FloatArray:
         """ρ_k = √(1 − [1/(2m) + 1/(1 − L²)]⁻¹): how much nearer forward-backward-forward and extragradient come."""

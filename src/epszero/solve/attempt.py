@@ -41,7 +41,7 @@ from epszero.solve.progress import reporting
 from epszero.solve.request import Request
 from epszero.solve.rounding import rounding_floor, too_fine
 from epszero.solve.routes import finish_for
-from epszero.solve.setup import Setting, averaged, values_of
+from epszero.solve.setup import Setting, averaged, values_of, with_samples
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
 from epszero.solve.witness import not_monotone
@@ -81,7 +81,8 @@ class Attempt(NamedTuple):
 def trial_of(request: Request, setting: Setting) -> Trial:
     """The average, what is known of it, and the method to run: the user's, or the one that suits."""
     problem, x = request.problem, setting.x
-    B = averaged(problem, setting.samples, x)
+    draws = request.method is not None and request.method.needs_samples
+    B = (with_samples if draws else averaged)(problem, setting.samples, x)
     known, units = _known(request, setting, B), setting.examination.unit_steps
     known = known if units is None else replace(known, unit_steps=units)
     against = contradicted(problem, x, jax.tree.map(np.zeros_like, x))

@@ -10,6 +10,7 @@ step that shrinks to nothing, at a jump of B̂, would hide any residual. The ter
 sum and are not seen from here: a run that stalls above both is looked at again (solve/rounding.py).
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
@@ -77,11 +78,16 @@ def advance(method: Method, A: Backward, B: Average, run: Run, stops: Array) -> 
         return (run.code == RUNNING) & ((run.state.k == 0) | ~over)
 
     def to(run: Run, stop: Array) -> tuple[Run, Array]:
+        before = run.state.k
         run = jax.lax.while_loop(
             lambda run: (run.state.k < stop) & goes_on(run),
             lambda run: run._replace(state=method.step(A, B, run.state)),
             run,
         )
+        if type(method).measured is not Method.measured:
+            look = functools.partial(method.measured, A, B)
+            state = jax.lax.cond(run.state.k > before, look, lambda state: state, run.state)
+            run = run._replace(state=state)
         run = _measured(method, run)
         run = _judged(run, enough(run), grown(run))
         return run, run.state.residual

@@ -150,7 +150,8 @@ def stacking_of(A: Backward, x: PyTree, methods: Sequence[Method]) -> Stacking |
     packing = Packing.of(strategies(x))
     side, leaves = A.block("x") if isinstance(x, PrimalDual) else A, packing.structure.num_leaves
     scheduled = any(getattr(getattr(method, "steps", None), "schedule", None) is not None for method in methods)
-    if leaves <= FEW or 2 * len(packing.pools) > leaves or scheduled or not _by_leaf(side):
+    as_they_are = scheduled or not all(method.stackable for method in methods)
+    if leaves <= FEW or 2 * len(packing.pools) > leaves or as_they_are or not _by_leaf(side):
         return None
     return Stacking(packing)
 

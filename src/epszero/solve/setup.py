@@ -15,6 +15,7 @@ from epszero._trace.programs import equations_in
 from epszero._types import Array, PyTree, Real
 from epszero.facts import Facts, Known, Provenance, facts_of
 from epszero.oracles import Average, Oracle, OwnData, PrimalDual, strategies
+from epszero.oracles.sampled import sampled
 from epszero.problems import Minimization, Problem
 from epszero.problems.seen import Examination
 from epszero.samples import Samples, inside_support
@@ -58,6 +59,16 @@ def checked_samples(problem: Problem, samples: Any) -> Samples | list[Samples] |
 def averaged(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> Average:
     """B̂, from data that has been checked."""
     return problem.oracle.average(values_of(samples), x)
+
+
+def with_samples(problem: Problem, samples: Samples | list[Samples] | None, x: PyTree) -> Average:
+    """B̂ with the samples at hand, for a method that draws batches from one data set for all."""
+    if isinstance(samples, list):
+        refuse(
+            "method", "draws batches from one data set that all agents see, but each has its own", "Pass one Samples"
+        )
+    B = averaged(problem, samples, x)
+    return B if samples is None else sampled(problem.oracle, samples.values, x, B)
 
 
 def values_of(samples: Samples | list[Samples] | None) -> PyTree:
