@@ -81,15 +81,8 @@ _PUBLIC = {
     "audit": ("Audit", "audit"),
     "certificates": ("Certificate", "certify", "certify_many", "monitor", "plan", "verify"),
     "methods": (
-        *(
-            "AcceleratedReflectedGradient",
-            "AdaptiveGoldenRatio",
-            "Anderson",
-            "Asynchronous",
-            "ChambollePock",
-            "CondatVu",
-        ),
-        *("DavisYin", "DouglasRachford", "ExtraAnchoredGradient", "Extragradient", "FastForwardBackward"),
+        *("AcceleratedReflectedGradient", "AdaptiveGoldenRatio", "Anderson", "Asynchronous", "ChambollePock"),
+        *("CondatVu", "DavisYin", "DouglasRachford", "ExtraAnchoredGradient", "Extragradient", "FastForwardBackward"),
         *("FastOptimisticGradient", "ForwardBackward", "ForwardBackwardForward", "ForwardReflectedBackward"),
         *("GoldenRatio", "LooplessVarianceReduction", "MiniBatchForwardBackward", "PastExtragradient"),
         *("PreconditionedForwardBackward", "ProjectedReflectedGradient", "RandomBlock", "Relaxed"),

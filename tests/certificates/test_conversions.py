@@ -12,7 +12,7 @@ import epszero as ez
 from epszero._points import flat_of
 from epszero.certificates import Hoeffding, MeanDeviation
 from epszero.certificates._base import Finding
-from epszero.certificates.agents import curvatures, uncertain_savings
+from epszero.certificates.agents import Curvatures, curvatures, uncertain_savings
 from epszero.certificates.case import Case
 from epszero.certificates.consequences import distance, exploitability
 from epszero.certificates.residuals import Residuals
@@ -283,6 +283,7 @@ def test_savings_reach_all_corners_of_an_agents_set(made):
     samples = ez.Samples(rng.uniform(size=(50, 12 if len(corners) == 1 else 4)), support=ez.sets.Box(0.0, 1.0))
     case = Case.of(ez.solve(problem, samples, x0=x0, throw=False))
     known = curvatures(case)
+    assert isinstance(known, Curvatures)
     C = np.tile([[-1.0, 1.0], [1.0, -1.0]], (sum(len(place) for place in known.places) // 2, 1))
     residuals = Residuals(np.zeros(len(C)), np.array([0.3]), None, C, Gram(C.T @ C))
     found, x = uncertain_savings(case, known, residuals), flat_of(case.x)

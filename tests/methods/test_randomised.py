@@ -9,6 +9,7 @@ import pytest
 import epszero as ez
 from epszero.methods.sampling import batches, blocks_of, key_at
 from epszero.methods.variance_reduction import COIN
+from epszero.problems.backward import Backward
 
 n, s = 4, 12
 RNG = np.random.default_rng(5)
@@ -138,7 +139,7 @@ def test_delays_are_the_published_iteration():
 
 
 def test_blocks_are_what_A_is_separable_by():
-    rows = ez.problems.backward.Backward("A", [ez.sets.Box(0.0, 1.0, dim=2), ez.sets.Ball(1.0, dim=3)])
+    rows = Backward("A", [ez.sets.Box(0.0, 1.0, dim=2), ez.sets.Ball(1.0, dim=3)])
     numbers, count = blocks_of(rows, [np.zeros((3, 2)), np.zeros(3)])
     assert count == 4
     assert numbers[0].tolist() == [[0, 0], [1, 1], [2, 2]]

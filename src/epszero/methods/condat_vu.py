@@ -132,9 +132,7 @@ class CondatVu(Method):
         if self.restarts:
             raise Unstable(f"When it restarts follows the data. Pass restarts=False. {WITHOUT_STABILITY}")
         if J is None or not np.allclose(J[n:, :n], -J[:n, n:].T, rtol=0, atol=1e-12 * np.abs(J).max()):
-            raise Unstable(
-                f"A bound is known for one Jacobian with blocks Lᵀ and −L in all samples. {WITHOUT_STABILITY}"
-            )
+            raise Unstable(f"A bound is known where all samples have one Jacobian, with Lᵀ and −L. {WITHOUT_STABILITY}")
         Phi = np.diag(np.append(np.full(n, 1 / float(self.tau)), np.full(len(J) - n, 1 / float(self.sigma))))  # pyright: ignore[reportArgumentType]
         Phi[n:, :n], Phi[:n, n:] = J[n:, :n], J[n:, :n].T
         values, vectors = np.linalg.eigh(Phi)

@@ -100,9 +100,7 @@ class LooplessVarianceReduction(Method):
     def stability(self, facts: Premises, iterations: int) -> Stability:
         """Of forward-backward, where all O(·, ξ) have one Jacobian: then g = B̂(x)."""
         if facts.jacobian is None:
-            raise Unstable(
-                f"No stability bound is known for variance reduction with random slopes. {WITHOUT_STABILITY}"
-            )
+            raise Unstable(f"No bound is known for variance reduction with random slopes. {WITHOUT_STABILITY}")
         steps = MeasuredSteps(self.steps, facts, iterations)
         (q, because), c = steps.forward(), steps.longest * facts.R
         return steps.recursion(q, c, because, last=(q, c))
