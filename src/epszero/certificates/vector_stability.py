@@ -78,7 +78,7 @@ class VectorStability(Kind):
 
 def width(s: int, delta: float, R: float, variance: float, L: float, d: float | FloatArray) -> float:
     """The claim's first three terms; d is one number, or one for each sample."""
-    each = np.broadcast_to(d, s)
-    least = L * float(np.mean(each))
+    least = L * float(np.mean(d))
     mean = math.hypot(math.sqrt(variance / s), least / math.sqrt(2)) + least
-    return mean + float(np.linalg.norm(R / s + L * each)) * math.sqrt(-math.log(delta) / 2)
+    each = np.atleast_1d(R / s + L * np.asarray(d))
+    return mean + float(np.linalg.norm(each)) * math.sqrt(s / len(each)) * math.sqrt(-math.log(delta) / 2)
