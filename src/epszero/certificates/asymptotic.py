@@ -10,6 +10,7 @@ Cost: one eigenvalue decomposition of d × d, and DRAWS sums.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,8 @@ ON_THE_PIECE = Leaning("x* on the piece of x", Provenance.ESTIMATED, "not certif
 @dataclass(frozen=True, eq=False)
 class Asymptotic(Kind):
     """How far, probably: the normal approximation on the piece of x."""
+
+    guess: ClassVar[bool] = True
 
     @property
     def title(self) -> str:
@@ -63,14 +66,15 @@ class Asymptotic(Kind):
         return Finding(Residuals.ball(case.empirical, residual), by, terms, leans_on, near=near)
 
 
-def likely_norm(features: FloatArray, map_: FloatArray, delta: float) -> float:
+def likely_norm(features: FloatArray, map_: FloatArray | None, delta: float) -> float:
     """The (1 − δ)-quantile of the norm of N(0, TΣ̂Tᵀ/s): a weighted sum of squares, drawn with one seed."""
     s, d = features.shape
-    unit = float(np.max(np.abs(map_), initial=0.0)) * float(np.max(np.ptp(features, axis=0), initial=0.0))
+    scale = 1.0 if map_ is None else float(np.max(np.abs(map_), initial=0.0))
+    unit = scale * float(np.max(np.ptp(features, axis=0), initial=0.0))
     if not 0 < unit < math.inf:
         return 0.0 if unit == 0 else math.inf
-    scale = float(np.max(np.abs(map_)))
-    apart = (features - features.mean(axis=0)) @ np.asarray(np.linalg.qr(map_ / scale, mode="r")).T / (unit / scale)
+    apart = (features - features.mean(axis=0)) / (unit / scale)
+    apart = apart if map_ is None else apart @ np.asarray(np.linalg.qr(map_ / scale, mode="r")).T
     values = np.linalg.svd(apart, compute_uv=False) ** 2 / (s - 1) / s
     normals = np.random.default_rng([SEED, d]).normal(size=(DRAWS, len(values)))
     return unit * float(np.sqrt(np.quantile(normals**2 @ values, 1 - delta)))

@@ -10,7 +10,7 @@ Any oracle, any convex sets. Source: Efron (1979). Cost: `replications` solves, 
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -39,6 +39,7 @@ class Bootstrap(Kind):
     it is not given. `seed`: of the draws.
     """
 
+    guess: ClassVar[bool] = True
     replications: int = 200
     block: int | None = None
     seed: int = 0
@@ -62,10 +63,12 @@ class Bootstrap(Kind):
             cannot("one sample says nothing of how samples vary")
         block = min(s, self.block or block_length(sample_rows(samples.values)))
         rng = np.random.default_rng([self.seed, s])
-        drawn = [_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
+        drawn = [drawn_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
         problem, here = case.problem, flat_of(case.x)
-        middle = flat_of(solve(problem, _rows(samples, np.arange(s)), throw=False).x)  # where the run need not have got
-        away = [length(flat_of(one.x) - middle) for one in solve_many(problem, drawn)]
+        middle = flat_of(
+            solve(problem, drawn_rows(samples, np.arange(s)), x0=case.point, throw=False).x
+        )  # where the run need not have got
+        away = [length(flat_of(one.x) - middle) for one in solve_many(problem, drawn, x0=case.point)]
         moved = [self._moved(case, one) for one in drawn]
         distance, residual = (float(np.quantile(one, 1 - delta)) for one in (away, moved))
         near = Near(
@@ -83,7 +86,7 @@ class Bootstrap(Kind):
         return length(case.residual(average) - case.empirical)
 
 
-def _rows(samples: Samples, rows: Any) -> Samples:
+def drawn_rows(samples: Samples, rows: Any) -> Samples:
     """Without a history: they are drawn to see how data vary, and certified by nobody."""
     return Samples.from_arrays(jax.tree.map(lambda leaf: leaf[rows], samples.values), samples.support)
 
