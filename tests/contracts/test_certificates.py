@@ -86,7 +86,7 @@ KINDS = {
     "dependent, β": (Dependent(beta=[0.0]), {"affine"}),
     "dependent, φ": (Dependent(phi=0.2), {"affine"}),
     "prequential": (Prequential(), {"affine"}),
-    "normal approximation": (Asymptotic(), {"affine", "unbounded"}),
+    "normal approximation": (Asymptotic(), {"affine", "general", "unbounded"}),
     "bootstrap": (Bootstrap(replications=20), {"affine", "general", "unbounded"}),
     "multiple replications": (MultipleReplications(groups=5), {"loss"}),
     "two replications": (TwoReplications(), {"loss"}),

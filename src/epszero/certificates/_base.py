@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from epszero.certificates._near import Near
     from epszero.certificates.case import Case
     from epszero.certificates.certified_piece import Sharpened
+    from epszero.certificates.likely import Guessed
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Finding:
     alternatives: tuple[Residuals, ...] = ()  # other sets that hold the residual, all on the same event
     sharp: "Sharpened | None" = None  # where x* is shown to lie, or why that is not shown
     near: "Near | None" = None  # how far x* and how dear x̂, by bounds on the noise at the truth
+    guessed: "Guessed | None" = None  # where x* probably is, of kinds that guess
     gap: Gap | None = None  # how dear x̂ is, where that was asked of costs themselves
     truth: str = ""  # what B and x* are, where they are not those of the law of one sample
 

@@ -21,6 +21,7 @@ from epszero._types import FloatArray
 from epszero.certificates._base import Finding, Kind, Leaning, cannot
 from epszero.certificates._near import Near
 from epszero.certificates.case import Case
+from epszero.certificates.likely import Redrawn
 from epszero.certificates.residuals import Residuals
 from epszero.facts import Provenance
 from epszero.oracles.features import sample_rows
@@ -68,16 +69,18 @@ class Bootstrap(Kind):
         middle = flat_of(
             solve(problem, drawn_rows(samples, np.arange(s)), x0=case.point, throw=False).x
         )  # where the run need not have got
-        away = [length(flat_of(one.x) - middle) for one in solve_many(problem, drawn, x0=case.point)]
+        others = np.stack([flat_of(one.x) for one in solve_many(problem, drawn, x0=case.point)])
+        away = length(others - middle, axis=1)
         moved = [self._moved(case, one) for one in drawn]
         distance, residual = (float(np.quantile(one, 1 - delta)) for one in (away, moved))
         near = Near(
             distance + length(here - middle), math.inf, f"{self.replications} data sets drawn from the data", ()
         )
         terms = {"empirical": length(case.empirical), "deviation": residual, "samples": float(s), "block": float(block)}
+        guessed = Redrawn(here, middle, others)
         how = "rows" if block == 1 else f"blocks of {block} rows on end"
         by = f"{self.title}, {self.replications} data sets drawn by {how} from {s} samples"
-        return Finding(Residuals.ball(case.empirical, residual), by, terms, (AS_THE_DATA,), near=near)
+        return Finding(Residuals.ball(case.empirical, residual), by, terms, (AS_THE_DATA,), near=near, guessed=guessed)
 
     @staticmethod
     def _moved(case: Case, drawn: Samples) -> float:

@@ -20,10 +20,11 @@ from epszero._double import to_numpy
 from epszero._points import length
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Finding, Gap, Leaning, cannot, check_independent
-from epszero.certificates.asymptotic import IN_THE_LIMIT, likely_norm
+from epszero.certificates.asymptotic import IN_THE_LIMIT
 from epszero.certificates.bootstrap import drawn_rows
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import values_at
+from epszero.certificates.likely import likely_norm
 from epszero.certificates.residuals import Residuals
 from epszero.facts import Provenance, Unknown
 from epszero.functions import Function
