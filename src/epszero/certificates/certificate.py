@@ -151,7 +151,9 @@ class Certificate:
 
     @property
     def without_intervals(self) -> str:
-        """Why it has no error bars; empty where it has."""
+        """Why it has no error bars for a page or picture; empty where it has. Guesses are asked for by name."""
+        if self.guessed is not None:
+            return "they would be guesses, which certificate.intervals has, and no picture"
         why = missing(self)
         return "" if why is None else why[0]
 
