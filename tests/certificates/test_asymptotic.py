@@ -177,6 +177,7 @@ def test_samples_kept_aside_do_not_make_x_better():
     """x̂ was found with half of the samples: it varies as it would with that half alone."""
     samples = rows(2000, 5)
     solution = ez.solve(PROBLEM, samples, holdout=0.5)
+    assert isinstance(solution.samples, ez.Samples)
     alone = ez.certify(ez.solve(PROBLEM, ez.Samples(solution.samples.values, support=UNIT)), using=Asymptotic())
     found = ez.certify(solution, using=Asymptotic())
     assert found.distance == pytest.approx(alone.distance, rel=1e-9)

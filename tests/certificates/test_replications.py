@@ -31,6 +31,7 @@ def by_hand(x, groups):
 def test_the_published_formulas(kept):
     solution = ez.solve(SQUARES, rows(120, 1), holdout=0.5 if kept else None)
     samples = solution.holdout if kept else solution.samples
+    assert isinstance(samples, ez.Samples)
     X = np.asarray(samples.values)
     found = ez.certify(solution, 0.1, MultipleReplications(groups=6, seed=3))
     each = by_hand(solution.x, X[parts(samples, 6, 3)]).mean(axis=1)
