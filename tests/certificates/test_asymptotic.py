@@ -2,13 +2,14 @@
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import epszero as ez
 from epszero.certificates import Asymptotic, Bootstrap, Known
-from epszero.certificates.asymptotic import likely_norm
 from epszero.certificates.bootstrap import block_length, blocks
+from epszero.certificates.likely import likely_norm
 
 H = np.array([[1.2, 0.4], [-0.2, 0.9]])
 UNIT = ez.sets.Box(0.0, 1.0, dim=2)
@@ -104,3 +105,150 @@ def test_wrong_settings():
         with pytest.raises(ez.InputError, match=next(iter(settings))):
             Bootstrap(**settings)
     assert Known().other_truth is False
+
+
+# -- oracles that are not affine, and entries of x ---------------------------------------------------------------------
+
+A = np.array([[1.0, 0.5], [-0.5, 1.0]])
+
+
+def bent(x, xi):
+    return A @ x + jnp.tanh(x) - xi * (1 + 0.2 * x)
+
+
+def test_the_sandwich_by_hand():
+    """x̂ − x* ≈ −J⁻¹(B̂ − B)(x*), on the whole space and on a face."""
+    samples = rows(400, 3)
+    X = np.asarray(samples.values)
+    for upper in (5.0, 0.1):
+        box = ez.sets.Box(-5.0, np.array([5.0, upper]))
+        solution = ez.solve(ez.VariationalInequality(bent, box), samples, tol=1e-12)
+        found = ez.certify(solution, 0.1, Asymptotic())
+        x = solution.x
+        free = [0, 1] if upper == 5.0 else [0]
+        J = (A + np.diag(1 - np.tanh(x) ** 2) - np.diag(0.2 * X.mean(axis=0)))[np.ix_(free, free)]
+        cov = np.linalg.inv(J) @ np.cov((-X * (1 + 0.2 * x))[:, free].T).reshape(len(free), -1) @ np.linalg.inv(J).T
+        draws = np.random.default_rng(0).multivariate_normal(np.zeros(len(free)), cov / 400, size=20_000)
+        assert found.distance == pytest.approx(np.quantile(np.linalg.norm(draws, axis=1), 0.9), rel=0.03)
+        band = found.intervals
+        widest = np.quantile(np.max(np.abs(draws) / np.sqrt(np.diag(cov) / 400), axis=1), 0.9)
+        expected = np.zeros(2)
+        expected[free] = 2 * widest * np.sqrt(np.diag(cov) / 400)
+        np.testing.assert_allclose(np.minimum(band.upper, x + expected) - band.lower, expected, rtol=0.05, atol=1e-9)
+
+
+def test_affine_and_general_agree():
+    """The sandwich on an affine problem is the delta method on its piece."""
+    samples = rows(300, 4)
+    hidden = ez.Inclusion(ez.sets.Box(-5.0, 0.5, dim=2), lambda x, xi: H @ x - xi + 1e-9 * jnp.tanh(x))
+    plain, general = (ez.certify(ez.solve(one, samples), using=Asymptotic()) for one in (PROBLEM, hidden))
+    assert general.distance == pytest.approx(plain.distance, rel=1e-3)
+    assert general.epsilon == pytest.approx(plain.epsilon, rel=1e-3)
+
+
+def test_shared_constraints():
+    def game(bend):
+        def cost(i):
+            return lambda x, xi: jnp.sum(0.5 * (x[i] - xi[i]) ** 2 + bend * jnp.log(jnp.cosh(x[i])))
+
+        boxes = [ez.sets.Box(-5.0, 5.0, dim=1)] * 2
+        return ez.Game([cost(0), cost(1)], boxes, shared=(np.ones((1, 2)), np.array([0.4])))
+
+    samples = rows(300, 4)
+    plain, general = (ez.certify(ez.solve(game(bend), samples, tol=1e-11), using=Asymptotic()) for bend in (0.0, 1e-9))
+    spread = np.std((np.asarray(samples.values) @ [1, -1]) / math.sqrt(2), ddof=1) / math.sqrt(300)
+    assert plain.distance == pytest.approx(1.96 * spread, rel=0.03)
+    assert general.distance == pytest.approx(plain.distance, rel=1e-3)
+
+
+def test_a_ball_that_does_not_press_and_one_that_does():
+    samples = rows(300, 4)
+
+    def found(radius):
+        problem = ez.VariationalInequality(lambda x, xi: x + jnp.tanh(x) - xi, ez.sets.Ball(radius, dim=2))
+        return ez.certify(ez.solve(problem, samples), using=Asymptotic())
+
+    assert found(5.0).verdict == "heuristic"
+    assert found(0.1).verdict == "refused"
+    assert "Bootstrap" in found(0.1).reason
+
+
+def test_samples_kept_aside_do_not_make_x_better():
+    """x̂ was found with half of the samples: it varies as it would with that half alone."""
+    samples = rows(2000, 5)
+    solution = ez.solve(PROBLEM, samples, holdout=0.5)
+    assert isinstance(solution.samples, ez.Samples)
+    alone = ez.certify(ez.solve(PROBLEM, ez.Samples(solution.samples.values, support=UNIT)), using=Asymptotic())
+    found = ez.certify(solution, using=Asymptotic())
+    assert found.distance == pytest.approx(alone.distance, rel=1e-9)
+    assert ez.certify(solution).likely == pytest.approx(alone.distance, rel=1e-6)
+
+
+def test_likely_where_no_piece_is_certified():
+    """Near a kink, and for random slopes: the face of x serves, as nothing is promised."""
+    kink = ez.Inclusion(ez.sets.Box(-5.0, 0.42, dim=2), lambda x, xi: x - xi)
+    certificate = ez.certify(
+        ez.solve(kink, ez.Samples(np.full((60, 2), 0.42) + 0.01 * rows(60, 1).values, support=UNIT))
+    )
+    slopes = ez.Inclusion(ez.sets.Box(-5.0, 5.0, dim=2), lambda x, xi: x * (1 + xi) - xi)
+    random = ez.certify(ez.solve(slopes, rows(200, 1)))
+    for one in (certificate, random):
+        assert one.likely is not None
+        assert "likely ≤" in str(one)
+    assert random.likely < random.distance
+    assert ez.certify(ez.solve(slopes, rows(10, 1))).likely is None
+    assert ez.certify(ez.solve(PROBLEM, rows(200, 1)), using=ez.certificates.Prequential()).likely is None
+    assert ez.certify(ez.solve(PROBLEM, rows(200, 1)), using=Bootstrap(20)).likely is None
+
+
+def test_what_the_sandwich_refuses():
+    samples = rows(50, 1)
+    jumps = ez.Inclusion(UNIT, lambda x, xi: x + jnp.sign(x - xi))
+    flat = ez.VariationalInequality(lambda x, xi: (x - xi) ** 3, ez.sets.Box(-1.0, 1.0, dim=2))
+    still = ez.solve(flat, ez.Samples(np.zeros((50, 2)) + 0.0), tol=1e-3, x0=np.zeros(2))
+    for solution in (ez.solve(jumps, samples, throw=False), still):
+        found = ez.certify(solution, using=Asymptotic())
+        assert found.verdict == "refused"
+    assert "continuous" in ez.certify(ez.solve(jumps, samples, throw=False), using=Asymptotic()).reason
+
+
+@pytest.mark.parametrize("kind", [Asymptotic(), Bootstrap(60)])
+def test_intervals_are_guesses_and_stay_in_the_domain(kind):
+    solution = ez.solve(PROBLEM, rows(300, 2))
+    certificate = ez.certify(solution, using=kind)
+    band = certificate.intervals
+    assert band.guess
+    assert not band.together
+    assert band.says.startswith("a guess: 95 %")
+    assert (band.lower <= solution.x).all()
+    assert (solution.x <= band.upper).all()
+    assert (band.upper <= 0.5).all()
+    alone = certificate.interval(0)
+    assert alone.width[0] <= band.width[0]
+    assert certificate.interval(np.ones((1, 2))).value[0] == pytest.approx(solution.x.sum())
+    with pytest.raises(ez.InputError, match="multipliers"):
+        _ = certificate.multipliers
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("where", ["affine", "general"])
+def test_coverage_on_kind_laws(where):
+    """At s = 3000 within 3 points of nominal, plus counting error: distance, residual and simultaneous intervals."""
+    box = ez.sets.Box(-5.0, 5.0, dim=2)
+    mean = MEAN[None]
+    affine = where == "affine"
+    problem = ez.Inclusion(box, lambda x, xi: H @ x - xi) if affine else ez.VariationalInequality(bent, box)
+    exact = ez.solve(problem, ez.Samples(mean), tol=1e-12).x  # O is affine in ξ, so B is O at its mean
+    solutions = ez.solve_many(problem, [rows(3000, seed) for seed in range(400)])
+    for kind, count in ((Asymptotic(), 400), (Bootstrap(100), 100)):
+        slack = 0.03 + 2 * math.sqrt(0.1 * 0.9 / count)
+        missed = dict.fromkeys(("distance", "epsilon", "intervals"), 0)
+        for solution in solutions[:count]:
+            found = ez.certify(solution, 0.1, kind)
+            band = found.intervals
+            B = np.asarray(problem.oracle(solution.x, MEAN))
+            missed["distance"] += bool(np.linalg.norm(solution.x - exact) > found.distance)
+            missed["epsilon"] += bool(np.linalg.norm(solution.z + B) > found.epsilon)
+            missed["intervals"] += bool(np.any(exact < band.lower) or np.any(exact > band.upper))
+        for name, number in missed.items():
+            assert abs(number / count - 0.1) <= slack, (kind.title, name, number)

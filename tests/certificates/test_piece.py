@@ -8,6 +8,7 @@ import epszero as ez
 from epszero._double import double
 from epszero.certificates import piece as pieces
 from epszero.certificates.case import Case
+from epszero.certificates.faces import faces_of
 from epszero.certificates.piece import AffinePiece, may_have_pieces, piece_of
 from epszero.facts import Aggregate, Unknown
 
@@ -89,7 +90,7 @@ def test_an_aggregative_game_by_blocks_is_the_same_as_whole():
     solution = ez.solve(game, at([0.1, 0.2]), tol=1e-12)
     with double():
         case = Case.of(solution)
-        faces = pieces._faces(case)
+        faces = faces_of(case)
         assert not isinstance(faces, Unknown)
         J = case.jacobian
         assert J is not None

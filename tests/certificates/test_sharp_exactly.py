@@ -14,6 +14,7 @@ from epszero.certificates import CertifiedPiece, Hoeffding, MeanBound, MeanDevia
 from epszero.certificates import piece as pieces
 from epszero.certificates.agents import Curvatures
 from epszero.certificates.case import Case
+from epszero.certificates.faces import faces_of
 from epszero.certificates.mean.median_of_means import _rare
 from epszero.certificates.sharp import Levels, Sharp, _above, _factor
 from epszero.facts import Aggregate, Unknown
@@ -190,7 +191,7 @@ def test_what_a_point_misses_of_its_faces_is_returned_by_blocks_as_by_the_whole(
     solution = ez.solve(game, SAMPLES[:50], tol=1e-12)
     with double():
         case = Case.of(solution)
-        blocks = pieces._faces(case)
+        blocks = faces_of(case)
         assert not isinstance(blocks, Unknown)
         assert case.jacobian is not None
         whole = pieces._Whole(case.jacobian.jacobian, blocks, None, np.zeros((10, 1)))

@@ -15,6 +15,7 @@ from epszero.certificates import (
     Anytime,
     Asymptotic,
     AtTheTruth,
+    Bagging,
     Bernstein,
     Betting,
     Bootstrap,
@@ -29,12 +30,14 @@ from epszero.certificates import (
     MeanBound,
     MeanDeviation,
     MedianOfMeans,
+    MultipleReplications,
     Prequential,
     Region,
     RepairedStability,
     Stitched,
     SubGaussian,
     Tightest,
+    TwoReplications,
     UniformStability,
     VectorStability,
 )
@@ -60,6 +63,8 @@ def solved(where):
         return ez.solve(ez.Inclusion(BOX, lambda x: H @ x - 0.3), method=step, iterations=10)
     if where == "unbounded":
         return ez.solve(ez.Inclusion(BOX, lambda x, xi: H @ x - xi), ez.Samples(seen.values), step, iterations=10)
+    if where == "loss":
+        return ez.solve(ez.Minimization(lambda x, xi: 0.5 * jnp.sum((x - xi) ** 2), BOX), seen, step, iterations=10)
     declared = ez.declare(mu=1.0, kappa=2.0, R=1.5)
     problem = ez.VariationalInequality(lambda x, xi: x + jnp.tanh(x - xi), BOX, declared=declared)
     return ez.solve(problem, rows(80, 2), step, iterations=10, holdout=0.4)
@@ -81,11 +86,15 @@ KINDS = {
     "dependent, β": (Dependent(beta=[0.0]), {"affine"}),
     "dependent, φ": (Dependent(phi=0.2), {"affine"}),
     "prequential": (Prequential(), {"affine"}),
-    "normal approximation": (Asymptotic(), {"affine", "unbounded"}),
+    "normal approximation": (Asymptotic(), {"affine", "general", "unbounded"}),
     "bootstrap": (Bootstrap(replications=20), {"affine", "general", "unbounded"}),
+    "multiple replications": (MultipleReplications(groups=5), {"loss"}),
+    "two replications": (TwoReplications(), {"loss"}),
+    "bagging": (Bagging(bags=20), {"loss"}),
     "tightest": (Tightest([MeanDeviation(), VectorStability(), HoldOut()]), {"affine", "general"}),
 }
-WORLDS = ("affine", "general", "known", "unbounded")
+KINDS = {name: (kind, places | {"loss"} if "affine" in places else places) for name, (kind, places) in KINDS.items()}
+WORLDS = ("affine", "general", "known", "unbounded", "loss")
 USES = [(name, where) for name, (_, places) in KINDS.items() for where in WORLDS if where in places]
 EXACTLY = {"mean deviation", "mean deviation, box", "tightest"}  # where nothing is uncertain these say just that
 REFUSALS = [

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import epszero as ez
 from epszero.report import answer, report
+from epszero.report.words import number
 
 EVIL = "<script>alert(1)</script>"
 
@@ -205,6 +206,26 @@ def test_parts_that_do_not_belong_together(certificate, game, prices):
             report(one, other)
     with pytest.raises(ez.InputError, match="two of the kind"):
         report(certificate, ez.certify(other))
+
+
+def test_what_is_likely_is_second_and_called_so(certificate):
+    html = report(certificate).html
+    sure, likely = html.index("With 95\u00a0% confidence"), html.index("Likely, not sure:")
+    assert sure < html.index("Verdict:") < likely
+    assert "no part of the certificate" in html[likely:]
+    assert f"within {number(certificate.likely, 2)} of the true one" in html[likely:]
+    assert certificate.likely < certificate.distance
+    assert "Likely" not in report(ez.certify(certificate.solution, likely=False)).html
+    assert "Likely" not in report(ez.Certificate.from_json(certificate.to_json())).html
+
+
+def test_error_bars_of_a_guess_are_not_drawn(certificate):
+    guess = ez.certify(certificate.solution, using=ez.certificates.Asymptotic())
+    assert guess.intervals.guess
+    html = report(guess).html
+    assert "No error bars: they would be guesses" in html
+    assert "are certified" not in html
+    assert "Likely" not in html
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ from epszero.certificates._base import Obstacle as Obstacle
 from epszero.certificates.anytime import Anytime as Anytime
 from epszero.certificates.asymptotic import Asymptotic as Asymptotic
 from epszero.certificates.at_the_truth import AtTheTruth as AtTheTruth
+from epszero.certificates.bagging import Bagging as Bagging
 from epszero.certificates.bootstrap import Bootstrap as Bootstrap
 from epszero.certificates.certificate import Certificate as Certificate
 from epszero.certificates.certificate import Verdict as Verdict
@@ -35,6 +36,8 @@ from epszero.certificates.plan import Plan as Plan
 from epszero.certificates.plan import plan as plan
 from epszero.certificates.prequential import Prequential as Prequential
 from epszero.certificates.repaired_stability import RepairedStability as RepairedStability
+from epszero.certificates.replications import MultipleReplications as MultipleReplications
+from epszero.certificates.replications import TwoReplications as TwoReplications
 from epszero.certificates.tightest import Tightest as Tightest
 from epszero.certificates.uniform_stability import UniformStability as UniformStability
 from epszero.certificates.vector_stability import VectorStability as VectorStability

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from epszero.certificates._near import Near
     from epszero.certificates.case import Case
     from epszero.certificates.certified_piece import Sharpened
+    from epszero.certificates.likely import Guessed
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ INDEPENDENT = Leaning("independent samples of one law", Provenance.DECLARED, "th
 CHOSEN = replace(INDEPENDENT, evidence="rows chosen by the user: that their values had no say in it is declared")
 
 
+@dataclass(frozen=True)
+class Gap:
+    """An estimate of the cost gap that follows from no residual."""
+
+    value: float
+    because: str
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """Possible residuals, or a reason."""
@@ -58,6 +67,8 @@ class Finding:
     alternatives: tuple[Residuals, ...] = ()  # other sets that hold the residual, all on the same event
     sharp: "Sharpened | None" = None  # where x* is shown to lie, or why that is not shown
     near: "Near | None" = None  # how far x* and how dear x̂, by bounds on the noise at the truth
+    guessed: "Guessed | None" = None  # where x* probably is, of kinds that guess
+    gap: Gap | None = None  # how dear x̂ is, where that was asked of costs themselves
     truth: str = ""  # what B and x* are, where they are not those of the law of one sample
 
     @property
@@ -134,6 +145,7 @@ class Kind(ABC):
     """A kind of certificate."""
 
     other_truth: ClassVar[bool] = False  # whether B is another than the average over the law of one sample
+    guess: ClassVar[bool] = False  # whether it says what is likely, whatever is known: always heuristic
 
     @abstractmethod
     def examine(self, case: "Case", delta: float) -> Finding:

@@ -10,6 +10,7 @@ agents × 24 hours ln(2k/ι) is 20 where ln(2·3·24/ι) is 12 (ι = 0.001), to 
 with √ln or ln of its level, shares that make up for it are nearly equal, so they are equal.
 Two calls of `interval` spend the same share: each holds together with all else, but not with the other.
 `together=False` spends all of δ but the piece's share on one band, which then holds by itself.
+Kinds that guess have bands, too (certificates/likely.py): each by itself at δ, marked as guesses, no part of the claim.
 As x* lies in dom A, bounds end where the box around dom A does.
 Assumes what the certificate assumes. Cost: a scalar bound per row and sample; no matrix over all entries.
 Source: docs/theory.md, section 6.
@@ -29,6 +30,7 @@ from epszero._lazy import sp
 from epszero._points import flat_of, shaped_like
 from epszero._types import FloatArray, PyTree
 from epszero.certificates.first_exit import Partial
+from epszero.certificates.likely import Guessed
 from epszero.certificates.sharp import Sharp
 from epszero.facts import Unknown, places_of
 from epszero.facts.domains import by_solver, domain_box
@@ -88,7 +90,7 @@ class Band:
 class _Known(NamedTuple):
     """What a band is made of."""
 
-    sharp: Sharp | Partial
+    sharp: Sharp | Partial | Guessed
     problem: Problem
     x: PyTree
     level: float
@@ -129,6 +131,8 @@ def multipliers_band(certificate: "Certificate") -> Band:
     here = _known(certificate)
     if Group.MULTIPLIERS not in groups(here.problem):
         refuse("multipliers", "there are none: no constraint is shared", "Use intervals for the entries of x")
+    if isinstance(here.sharp, Guessed):
+        refuse("multipliers", "are not guessed", "Use the default certificate, or intervals for the entries of x")
     assert isinstance(here.sharp, Sharp), "a piece is certified in part only where nothing is shared"
     lower, upper = here.sharp.prices(here.level)
     prices = here.sharp.piece.prices
@@ -148,6 +152,8 @@ def missing(certificate: "Certificate", together: bool = True) -> tuple[str, str
     sharp, solution = certificate.sharp, certificate.solution
     if solution is None:
         return "a record does not carry the samples that they are made of", "Certify the solution anew"
+    if certificate.guessed is not None and certificate.verdict != "refused":
+        return None
     if sharp is None or certificate.verdict == "refused":
         return _other_kind(certificate, solution.problem)
     if isinstance(sharp.intervals, Unknown):
@@ -172,9 +178,11 @@ def _known(certificate: "Certificate", together: bool = True) -> _Known:
     why = missing(certificate, together)
     if why is not None:
         refuse("interval", *why)
-    sharp, solution = certificate.sharp, certificate.solution
-    assert sharp is not None
+    sharp, solution, guessed = certificate.sharp, certificate.solution, certificate.guessed
     assert solution is not None
+    if guessed is not None:
+        return _Known(guessed, solution.problem, strategies(solution.point), certificate.delta, False)
+    assert sharp is not None
     assert not isinstance(sharp.intervals, Unknown)
     level = sharp.levels.intervals / len(groups(solution.problem))
     level = level if together else sharp.delta - sharp.shares["piece"]
@@ -187,7 +195,7 @@ def _band(certificate: "Certificate", here: _Known, of: Group, ends: tuple[PyTre
 
 def _bounds(here: _Known, L: Any) -> tuple[FloatArray, FloatArray]:
     """On the rows of a sparse matrix: rounded outward, and within what dom A allows."""
-    lower, upper = here.sharp.intervals(L if isinstance(here.sharp, Sharp) else L.toarray(), here.level)
+    lower, upper = here.sharp.intervals(L.toarray() if isinstance(here.sharp, Partial) else L, here.level)
     room = EPS * (abs(L) @ np.abs(here.sharp.x))
     lower, upper = lower - room, upper + room
     if by_solver(here.problem.strategies):  # a support function would be a programme of its own for every entry

@@ -10,7 +10,7 @@ Any oracle, any convex sets. Source: Efron (1979). Cost: `replications` solves, 
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -21,6 +21,7 @@ from epszero._types import FloatArray
 from epszero.certificates._base import Finding, Kind, Leaning, cannot
 from epszero.certificates._near import Near
 from epszero.certificates.case import Case
+from epszero.certificates.likely import Redrawn
 from epszero.certificates.residuals import Residuals
 from epszero.facts import Provenance
 from epszero.oracles.features import sample_rows
@@ -39,6 +40,7 @@ class Bootstrap(Kind):
     it is not given. `seed`: of the draws.
     """
 
+    guess: ClassVar[bool] = True
     replications: int = 200
     block: int | None = None
     seed: int = 0
@@ -62,19 +64,23 @@ class Bootstrap(Kind):
             cannot("one sample says nothing of how samples vary")
         block = min(s, self.block or block_length(sample_rows(samples.values)))
         rng = np.random.default_rng([self.seed, s])
-        drawn = [_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
+        drawn = [drawn_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
         problem, here = case.problem, flat_of(case.x)
-        middle = flat_of(solve(problem, _rows(samples, np.arange(s)), throw=False).x)  # where the run need not have got
-        away = [length(flat_of(one.x) - middle) for one in solve_many(problem, drawn)]
+        middle = flat_of(
+            solve(problem, drawn_rows(samples, np.arange(s)), x0=case.point, throw=False).x
+        )  # where the run need not have got
+        others = np.stack([flat_of(one.x) for one in solve_many(problem, drawn, x0=case.point)])
+        away = length(others - middle, axis=1)
         moved = [self._moved(case, one) for one in drawn]
         distance, residual = (float(np.quantile(one, 1 - delta)) for one in (away, moved))
         near = Near(
             distance + length(here - middle), math.inf, f"{self.replications} data sets drawn from the data", ()
         )
         terms = {"empirical": length(case.empirical), "deviation": residual, "samples": float(s), "block": float(block)}
+        guessed = Redrawn(here, middle, others)
         how = "rows" if block == 1 else f"blocks of {block} rows on end"
         by = f"{self.title}, {self.replications} data sets drawn by {how} from {s} samples"
-        return Finding(Residuals.ball(case.empirical, residual), by, terms, (AS_THE_DATA,), near=near)
+        return Finding(Residuals.ball(case.empirical, residual), by, terms, (AS_THE_DATA,), near=near, guessed=guessed)
 
     @staticmethod
     def _moved(case: Case, drawn: Samples) -> float:
@@ -83,7 +89,7 @@ class Bootstrap(Kind):
         return length(case.residual(average) - case.empirical)
 
 
-def _rows(samples: Samples, rows: Any) -> Samples:
+def drawn_rows(samples: Samples, rows: Any) -> Samples:
     """Without a history: they are drawn to see how data vary, and certified by nobody."""
     return Samples.from_arrays(jax.tree.map(lambda leaf: leaf[rows], samples.values), samples.support)
 

@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
-from epszero._points import length
+from epszero._memory import remembered
+from epszero._points import flat_of, length
 from epszero._types import FloatArray, Real
 from epszero.certificates._base import Kind, Leaning, Obstacle
 from epszero.certificates.anytime import Anytime
-from epszero.certificates.asymptotic import likely_norm
+from epszero.certificates.asymptotic import beside
 from epszero.certificates.bands import Band, Linear, aggregate_band, band, entries_band, missing, multipliers_band
 from epszero.certificates.certified_piece import Sharpened
+from epszero.certificates.dependent import Dependent
+from epszero.certificates.known import Known
+from epszero.certificates.likely import Guessed, Normal, likely_norm
 from epszero.certificates.remedies import FLOOR, Part, parts
 from epszero.certificates.sharp import Sharp
 from epszero.facts import Provenance
@@ -24,6 +28,7 @@ from epszero.solve import Solution
 
 NO_GAME = "the problem is not a game"
 NO_MINIMUM = "the problem is not a minimisation"
+FEW = 20  # samples, below which nothing is said of what is likely
 
 
 class Verdict(StrEnum):
@@ -64,6 +69,7 @@ class Certificate:
     leans_on: tuple[Leaning, ...]
     using: Kind = field(repr=False)
     sharp: Sharpened | None = field(default=None, repr=False)  # the piece that the truth lies on, where it is certified
+    guessed: Guessed | None = field(default=None, repr=False)  # where x* probably is, of a kind that guesses
     obstacle: Obstacle | None = None  # where nothing can be said: what stands in the way
     solution: Solution | None = field(default=None, repr=False)  # None where the certificate was read from a record
     record: dict[str, Any] | None = field(default=None, repr=False)  # the record it was read from
@@ -121,17 +127,33 @@ class Certificate:
     def likely(self) -> float | None:
         """About how far x is from x*, with probability 1 − δ, as s grows: a guess beside the bound, and no part of it.
 
-        By the normal approximation on the certified piece (`ez.certificates.Asymptotic`), worked out when it is asked
-        for; None where no piece is certified. It fails for rare outcomes, which the bound does not.
+        By the normal approximation on the piece of x (`ez.certificates.Asymptotic`), certified or not, worked out when
+        it is asked for; None where that has nothing to say, for fewer than 20 samples, for days in their order, and
+        where the certificate is a guess itself. It fails for rare outcomes, which the bound does not.
         """
         known = None if self.sharp is None else self.sharp.known
-        if not isinstance(known, Sharp):
+        if isinstance(known, Sharp) and self.solution is not None and self.solution.holdout is None:
+            return likely_norm(known.features, known.roots.T, self.delta) + length(known.piece.start)
+        guess = self._guess
+        return None if guess is None else guess.distance(self.delta)
+
+    @property
+    def _guess(self) -> Normal | None:
+        """By the normal approximation, beside what is sure."""
+        apart = self.using.guess or self.using.other_truth or isinstance(self.using, Dependent | Anytime | Known)
+        if self.solution is None or apart or self.verdict is Verdict.REFUSED:
             return None
-        return likely_norm(known.features, known.roots.T, self.delta) + length(known.piece.start)
+        seen = self.solution.samples
+        if not isinstance(seen, Samples) or len(seen) < FEW:
+            return None
+        solution = self.solution
+        return remembered(solution, "likely", lambda: beside(solution))
 
     @property
     def without_intervals(self) -> str:
-        """Why it has no error bars; empty where it has."""
+        """Why it has no error bars for a page or picture; empty where it has. Guesses are asked for by name."""
+        if self.guessed is not None:
+            return "they would be guesses, which certificate.intervals has, and no picture"
         why = missing(self)
         return "" if why is None else why[0]
 
@@ -176,6 +198,7 @@ class Certificate:
             lines += self._made_of()
         elif self.notes["distance"]:
             lines.append(_line("distance", f"none: {self.notes['distance']}"))
+            lines += self._probably()
         if self.exploitability is not None:
             most = float(np.max(self.exploitability))
             lines.append(
@@ -197,10 +220,10 @@ class Certificate:
     def _probably(self) -> list[str]:
         """What is likely, beside what is sure."""
         away = self.likely if self.beside else None
-        if away is None or self.distance is None:
+        if away is None or self.solution is None:
             return []
-        ratio = self.relative_distance
-        share = "" if ratio is None or not self.distance > 0 else f", {100 * ratio * away / self.distance:.2g} % of ‖x‖"
+        size = length(flat_of(self.solution.x))
+        share = f", {100 * away / size:.2g} % of ‖x‖" if 0 < size < math.inf else ""
         return [_line("", f"likely ≤ {away:.2g}{share}: a guess, by the normal approximation")]
 
     def _made_of(self) -> list[str]:

@@ -133,6 +133,7 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
         leans_on=leans_on,
         using=kind,
         sharp=found.sharp,
+        guessed=found.guessed,
         obstacle=obstacle,
     )
 

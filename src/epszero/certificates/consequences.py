@@ -179,6 +179,8 @@ def cost_gap(case: Case, found: Finding) -> Consequence:
     """How much dearer x is than the best, in a minimisation."""
     if not isinstance(case.problem, Minimization):
         return Consequence(None, NO_MINIMUM)
+    if found.gap is not None:
+        return Consequence(np.array([found.gap.value]), found.gap.because)
     known = curvatures(case, search=found.near is None or case.facts.over_corners is not None)
     return Consequence.none(known) if isinstance(known, Unknown) else _savings(case, found, known)[0]
 

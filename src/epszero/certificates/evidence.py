@@ -51,8 +51,7 @@ class Evidence:
             return self.collapsed.features
         if len(self.samples) != 1:
             cannot("agents have data of their own, and their costs are not known to be affine in features of them")
-        values = _values(self.case.oracle, self.samples[0].values, self.case.point)
-        return [np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(values)], axis=1)]
+        return [values_at(self.case, self.samples[0])]
 
     @property
     def what(self) -> str:
@@ -268,6 +267,7 @@ def _every_value(oracle: Oracle, data: PyTree, point: PyTree) -> PyTree:
     return jax.lax.map(lambda xi: oracle(point, xi), data, batch_size=256)
 
 
-def _values(oracle: Oracle, data: PyTree, point: PyTree) -> PyTree:
-    """O(x, ξ_j) for all samples."""
-    return to_numpy(_every_value(oracle, data, point))
+def values_at(case: Case, samples: Samples) -> FloatArray:
+    """O(x, ξ_j), flat, for all samples."""
+    values = to_numpy(_every_value(case.oracle, samples.values, case.point))
+    return np.concatenate([np.reshape(leaf, (len(leaf), -1)) for leaf in jax.tree.leaves(values)], axis=1)

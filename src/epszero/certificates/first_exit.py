@@ -30,7 +30,8 @@ import numpy as np
 from epszero._points import flat_of, length
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
-from epszero.certificates.piece import AffinePiece, Block, stacked, stacked_conditions
+from epszero.certificates.faces import Block
+from epszero.certificates.piece import AffinePiece, stacked, stacked_conditions
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.responses import Responses, responses_of
 from epszero.certificates.sharp import EPS, ROUNDING, Undecided

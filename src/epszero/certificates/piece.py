@@ -25,12 +25,13 @@ from epszero._memory import key_of, remembered
 from epszero._points import flat_of
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
+from epszero.certificates.faces import Block, faces_of
 from epszero.facts import Aggregate, Unknown
 from epszero.functions import Function
 from epszero.oracles import PrimalDual
 from epszero.problems.backward import is_part
 from epszero.sets import Set
-from epszero.sets.faces import TOUCHED, Alike, Face
+from epszero.sets.faces import TOUCHED
 
 NEARLY = 1e-6  # of its size: how far a shared constraint with a multiplier may be from equality; that enters x(m)
 SINGULAR = 1e-12  # of the largest: a face on which H is flatter than this has no M
@@ -44,7 +45,7 @@ class AffinePiece:
     start: FloatArray  # (n,): x(m̂) − x̂, of the size of ê
     margins: FloatArray  # (q,): slacks and multipliers at m̂
     sensitivities: FloatArray  # (q, d)
-    blocks: "list[Block]"
+    blocks: list[Block]
     prices: FloatArray  # (g,): multipliers of shared constraints at x(m̂); none where none is shared
     price_slopes: FloatArray  # (g, d): how they move with m
     key: Hashable  # which piece, of which noise
@@ -57,10 +58,29 @@ class AffinePiece:
 
 def piece_of(case: Case, C: FloatArray) -> AffinePiece | Unknown:
     """The piece of x̂, or why it has none."""
-    faces = _faces(case)
+    faces = faces_of(case)
     if isinstance(faces, Unknown):
         return faces
     return _assembled(case, faces, C)
+
+
+class Local(NamedTuple):
+    """B̂ as if affine about x̂: x moves by −Mv where B moves by v."""
+
+    M: FloatArray
+    start: FloatArray  # x̂ moves by that where ê = 0
+
+
+def linearised(case: Case, J: FloatArray) -> Local | Unknown:
+    """About x̂ on its face, with the Jacobian J of B there; for guesses only: nothing says how far that holds."""
+    faces = faces_of(case)
+    if isinstance(faces, Unknown):
+        return faces
+    shared = None if case.problem.coupling is None else _shared_face(case, len(J))
+    maps = _Whole(J, faces, shared, np.eye(len(J)))
+    if maps.flat:
+        return Unknown("B̂ is not strongly monotone on the face of x")
+    return Local(maps.T, -maps.T @ case.empirical[: len(J)])
 
 
 def may_have_pieces(case: Case) -> bool:
@@ -80,70 +100,6 @@ def may_have_pieces(case: Case) -> bool:
             return False
     collapsed = case.collapsed(case.samples)
     return collapsed is not None and len(collapsed.features) == 1 and case.additive(collapsed)
-
-
-class Block:
-    """One point of one part: its entries and its face."""
-
-    def __init__(self, entries: Any, face: Face) -> None:
-        self.entries = entries
-        self.face = face
-
-    @cached_property
-    def basis(self) -> FloatArray:
-        """Z."""
-        N = self.face.normals
-        t = len(self.entries)
-        return np.linalg.svd(N, full_matrices=True)[2][len(N) :].T if len(N) else np.eye(t)
-
-
-def _faces(case: Case) -> list[Block] | Unknown:
-    x, z = (tree.x if isinstance(tree, PrimalDual) else tree for tree in (case.point, case.element))
-    parts = case.problem.strategies
-    found: list[Block] = []
-    start = 0
-    for part, xs, zs in zip(
-        jax.tree.leaves(parts.parts, is_leaf=is_part), *(_below(parts.parts, tree) for tree in (x, z)), strict=True
-    ):
-        for leaf, element in zip(jax.tree.leaves(xs), jax.tree.leaves(zs), strict=True):
-            rows, normals = np.atleast_1d(leaf), np.atleast_1d(element)
-            t = rows.shape[-1]
-            for k, face in enumerate(_each_face(part, rows, normals)):
-                if face is None:
-                    return Unknown(f"the face of {type(part).__name__} at x is not unique, or z is not normal there")
-                found.append(Block(np.arange(start + k * t, start + (k + 1) * t), face))
-            start += rows.size
-    return found
-
-
-def _below(parts: Any, tree: Any) -> list[Any]:
-    return jax.tree.structure(parts, is_leaf=is_part).flatten_up_to(tree)
-
-
-def _each_face(part: Any, x: FloatArray, z: FloatArray) -> list[Face | None]:
-    """At every point of a batch."""
-    members, t = _members(part, x.shape[:-1]), x.shape[-1]
-    X, Z = (np.asarray(rows, dtype=np.float64).reshape(-1, t) for rows in (x, z))
-    alike = None
-    if isinstance(part, Set):
-        key = "alike", x.shape
-        alike = remembered(part, key, lambda: Alike.of([member.linear_rows(t) for member in members]))
-    if alike is not None:
-        return alike.faces(X, Z)
-    return [one.face(row, normal) for one, row, normal in zip(members, X, Z, strict=True)]
-
-
-def _members(part: Any, batch: tuple[int, ...]) -> list[Any]:
-    """The single set or function of each point."""
-    own = part.batch_shape
-    if not own:
-        return [part] * int(np.prod(batch, dtype=int))
-
-    def each() -> list[Any]:
-        places = [index[len(batch) - len(own) :] for index in np.ndindex(batch)]
-        return [part.member(tuple(i if n > 1 else 0 for i, n in zip(p, own, strict=True))) for p in places]
-
-    return remembered(part, ("members", batch), each)
 
 
 def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | Unknown:

@@ -18,7 +18,8 @@ from epszero._lazy import sp
 from epszero._memory import remembered
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
-from epszero.certificates.piece import AffinePiece, Block, spread
+from epszero.certificates.faces import Block
+from epszero.certificates.piece import AffinePiece, spread
 from epszero.facts import OwnHessians, places_of
 
 FLAT = 1e-12  # of the largest: a Hessian flatter than this on the face has no S

@@ -93,3 +93,6 @@ def _check_kinds(kinds: Any) -> None:
     apart = [kind.title for kind in kinds if kind.other_truth]
     if apart:
         refuse("kinds", f"one of them, {apart[0]}, speaks of another B than the others", "Certify by it alone")
+    guesses = [kind.title for kind in kinds if kind.guess]
+    if guesses:
+        refuse("kinds", f"one of them, {guesses[0]}, is a guess, which would make all of them one", "Ask it by itself")

@@ -31,6 +31,11 @@ class KindName(StrEnum):
     PREQUENTIAL = "prequential"
     DEPENDENT = "dependent"
     ESTIMATED = "estimated-support"
+    ASYMPTOTIC = "asymptotic"
+    BOOTSTRAP = "bootstrap"
+    MULTIPLE = "multiple-replications"
+    TWO = "two-replications"
+    BAGGING = "bagging"
     REPAIRED = "repaired-stability"
     UNIFORM = "uniform-stability"
     HOEFFDING = "hoeffding"
@@ -51,6 +56,11 @@ class KindName(StrEnum):
             KindName.ANYTIME: kinds.Anytime,
             KindName.PREQUENTIAL: kinds.Prequential,
             KindName.ESTIMATED: lambda: kinds.MeanDeviation(support="estimated"),
+            KindName.ASYMPTOTIC: kinds.Asymptotic,
+            KindName.BOOTSTRAP: kinds.Bootstrap,
+            KindName.MULTIPLE: kinds.MultipleReplications,
+            KindName.TWO: kinds.TwoReplications,
+            KindName.BAGGING: kinds.Bagging,
             KindName.REPAIRED: kinds.RepairedStability,
             KindName.UNIFORM: kinds.UniformStability,
             KindName.HOEFFDING: lambda: kinds.MeanDeviation(kinds.Hoeffding()),

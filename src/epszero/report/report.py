@@ -197,6 +197,7 @@ def _certificate(certificate: Certificate, solution: Solution | None) -> dict[st
         "caption": words.caption(certificate),
         "together": words.together(certificate),
         "law": words.law(certificate, solution),
+        "likely": words.likely(certificate, solution),
     }
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from epszero._points import flat_of, length
 from epszero.audit import Audit
 from epszero.certificates import Certificate, Known, Plan, Verdict
 from epszero.certificates.remedies import Part, parts
@@ -119,6 +120,20 @@ def certificate_headline(certificate: Certificate) -> str:
     if certificate.cost_gap is not None:
         more.append(f"Its cost is at most {bound(certificate.cost_gap, 2)} above the least possible.")
     return " ".join([first, *more])
+
+
+def likely(certificate: Certificate, solution: Solution | None) -> str:
+    """What is probable, beside what is sure; empty where nothing is said of it."""
+    away = certificate.likely if certificate.beside else None
+    if away is None or solution is None:
+        return ""
+    size = length(flat_of(solution.x))
+    share = f", {number(100 * away / size, 2)}\u00a0% of its size" if 0 < size < math.inf else ""
+    return (
+        f"the answer is probably within {number(away, 2)} of the true one{share}. That is a guess at "
+        f"{confidence(certificate.delta)}, by the normal approximation, and no part of the certificate: rare outcomes, "
+        "kinks and heavy tails make it too small."
+    )
 
 
 def helps_most(certificate: Certificate) -> str:
