@@ -4,10 +4,12 @@ import dataclasses
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
 import epszero as ez
 from epszero.experiments import dependent, likely
+from epszero.experiments._contest import answered
 from epszero.experiments._laws import DELTA, HEAVY, RARE, H, laws
 from epszero.experiments._outcome import Setting, size
 
@@ -105,6 +107,11 @@ def test_a_contender_more_is_a_line_more_and_goes_the_whole_way(tmp_path):
     assert ("heavy tails", "cost gap", "a tenth of it") not in rows
     assert ("heavy tails", "cost gap", "bootstrap") in rows
     assert "nothing is known of the size of the noise" in result.text
+
+
+def test_who_mostly_refuses_is_not_drawn():
+    rows = pl.DataFrame({"refused": [0, 10, 11, 20], "data sets": [20] * 4})
+    assert rows.select(answered())[:, 0].to_list() == [True, True, False, False]
 
 
 def test_a_run_that_was_cut_off_goes_on():

@@ -14,6 +14,11 @@ APART = 1.13  # by which neighbours are moved along s, so that intervals do not 
 NOMINAL = 95.0
 
 
+def answered() -> pl.Expr:
+    """Whether at most half of the data sets were refused: of fewer a coverage says little."""
+    return 2 * pl.col("refused") <= pl.col("data sets")
+
+
 def drawn_contest(table: pl.DataFrame, colours: dict[str, str], titles: Sequence[str]) -> Any:
     """A column per law; rows: coverage of the distance, its width, coverage of the cost gap."""
     sheet = figure(15.0, 9.6)
@@ -51,13 +56,10 @@ def drawn_contest(table: pl.DataFrame, colours: dict[str, str], titles: Sequence
 
 
 def _series(table: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
-    """Who, sure or likely, and the rows with a number."""
+    """Who, sure or likely, and the rows where most data sets got a number."""
     names = table["by"].unique(maintain_order=True).to_list()
     parts = [table.filter(pl.col("by") == name) for name in names]
-    return [
-        (name, part["kind"][0], part.filter(pl.col("coverage").is_not_null()).sort("s"))
-        for name, part in zip(names, parts, strict=True)
-    ]
+    return [(name, part["kind"][0], part.filter(answered()).sort("s")) for name, part in zip(names, parts, strict=True)]
 
 
 def _coverage(ax: Any, table: pl.DataFrame, colours: dict[str, str]) -> None:
@@ -72,10 +74,10 @@ def _coverage(ax: Any, table: pl.DataFrame, colours: dict[str, str]) -> None:
         ends = np.maximum([share - low, high - share], 0)
         ax.errorbar(s, share, ends, color=colours[name], marker=MARKS[kind], markersize=4, linewidth=1.3,
                     linestyle=STYLES[kind], elinewidth=1.0)  # fmt: skip
-        missing = table.filter(pl.col("by") == name, pl.col("refused") == pl.col("data sets"))["s"].to_list()
+        missing = table.filter(pl.col("by") == name, ~answered())["s"].to_list()
         if missing:
             when = "always" if rows.height == 0 else f"for s ≥ {min(missing)}"
-            refused.append(f"{name}: refused {when}")
+            refused.append(f"{name}: refuses {when}")
     ax.set_ylim(0, 103)
     for line, text in enumerate(refused):
         ax.annotate(text, (0.03, 0.04 + 0.07 * line), xycoords="axes fraction", fontsize=7.5).set_in_layout(False)
@@ -90,7 +92,7 @@ def _width(ax: Any, table: pl.DataFrame, colours: dict[str, str]) -> None:
     if floor.height:
         ax.fill_between(floor["s"], 1e-3, floor["floor over quantile"], color="black", alpha=0.12, linewidth=0)
     ax.set_yscale("log")
-    values = [*table["width"].drop_nulls(), *floor["floor over quantile"]]
+    values = [*table.filter(answered())["width"], *floor["floor over quantile"]]
     ax.set_ylim(min(0.1, *values) / 1.3, max(values) * 1.5)
 
 

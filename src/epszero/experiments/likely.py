@@ -18,7 +18,7 @@ from scipy import stats
 
 import epszero as ez
 from epszero.experiments._charging import DELTA, FloatArray
-from epszero.experiments._contest import drawn_contest
+from epszero.experiments._contest import answered, drawn_contest
 from epszero.experiments._laws import HEAVY, Drawn, Law, laws
 from epszero.experiments._outcome import Comparison, Outcome, Setting, size
 from epszero.experiments._store import Arrays, Piece
@@ -249,7 +249,7 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def _comparisons(table: pl.DataFrame) -> tuple[Comparison, ...]:
-    distance = table.filter(pl.col("line") == LINES["distance"], pl.col("coverage").is_not_null())
+    distance = table.filter(pl.col("line") == LINES["distance"], answered())
     ours, theirs = (distance.filter(pl.col("kind") == kind) for kind in ("sure", "likely"))
     below = theirs.filter(pl.col("99 % interval, high") < 1 - DELTA)
     worst = theirs.sort("coverage").row(0, named=True)
