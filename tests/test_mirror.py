@@ -139,6 +139,8 @@ COVERED_BY = {
     "datasets/dutch.py": "tests/datasets/test_embedded_prices.py",
     "datasets/readers.py": "tests/datasets/test_price_files.py",
     "experiments/_charging.py": "tests/experiments/test_figures.py",
+    "experiments/_contest.py": "tests/experiments/test_likely.py",
+    "experiments/_laws.py": "tests/experiments/test_likely.py",
     "experiments/_outcome.py": "tests/experiments/test_reproduce.py",
     "experiments/_run.py": "tests/experiments/test_reproduce.py",
     "experiments/_series.py": "tests/experiments/test_figures.py",

@@ -32,6 +32,7 @@ NAMES = (
     "growth",
     "dependent",
     "splitting",
+    "likely",
 )
 ROWS = 40  # of a table that are shown
 

@@ -14,6 +14,7 @@ from epszero.experiments import (
     fig3,
     fig4,
     growth,
+    likely,
     references,
     splitting,
     table2,
@@ -35,6 +36,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "growth": growth,
     "dependent": dependent,
     "splitting": splitting,
+    "likely": likely,
 }
 NAMES = tuple(EXPERIMENTS)
 TITLES = {name: one.TITLE for name, one in EXPERIMENTS.items()}
