@@ -218,7 +218,7 @@ REFUSED = [
     (PLAIN, ez.Asynchronous(2, 0.1), ALL, f"delays.*{ANY}"),
     (TWO, ez.CondatVu(0.1, 0.1), of_jacobian(SADDLE), f"restarts=False.*{ANY}"),
     (TWO, ez.CondatVu(0.1, 0.1, restarts=False), ALL, ANY),
-    (TWO, ez.CondatVu(0.1, 0.1, restarts=False), of_jacobian(np.abs(SADDLE)), "blocks Lᵀ and −L"),
+    (TWO, ez.CondatVu(0.1, 0.1, restarts=False), of_jacobian(np.abs(SADDLE)), "Lᵀ and −L"),
     (TWO, ez.CondatVu(2.0, 2.0, restarts=False), of_jacobian(SADDLE), "below 1. Shorten"),
 ]
 
