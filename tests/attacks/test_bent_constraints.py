@@ -100,6 +100,7 @@ def test_a_pit_is_not_guaranteed():
     assert found.verdict is not ez.certificates.Verdict.GUARANTEED or found.exploitability is None
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("shared", "provenance"),
     [

@@ -115,6 +115,7 @@ def test_no_saving_is_certified_below_the_truth(kind, each, start):
     assert (found.exploitability >= savings(cost_of(kind), solution.x, parameters) - 1e-9).all(), kind
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", sorted(HONEST))
 def test_costs_that_hide_nothing_are_certified(kind):
     parameters = {"wear": np.array([1.0, 0.7]), "at": np.array([0.3, -0.2]), "size": np.array([0.5, 2.0])}

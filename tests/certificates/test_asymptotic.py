@@ -146,6 +146,7 @@ def test_affine_and_general_agree():
     assert general.epsilon == pytest.approx(plain.epsilon, rel=1e-3)
 
 
+@pytest.mark.long
 def test_shared_constraints():
     def game(bend):
         def cost(i):

@@ -59,6 +59,7 @@ def flat(tree):
     return np.concatenate([np.ravel(leaf) for leaf in tree]) if isinstance(tree, list) else np.ravel(tree)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", PARTS)
 def test_on_the_piece_x_is_what_solving_finds_and_just_off_it_is_not(name):
     """At m̂ + t·d, t up to where the first margin ends; and half as far beyond."""

@@ -90,6 +90,7 @@ def test_a_nonlinear_loss_is_certified_by_default_from_all_samples():
     assert isinstance(ez.certify(kept).using, HoldOut)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_it_misses_no_more_often_than_it_says_and_a_broken_twin_is_convicted(monkeypatch):
     world = logistic(3, 12, 400)

@@ -94,6 +94,7 @@ def check_element(P: Any) -> None:
     assert eigenvalues.max() <= 1 + 1e-9
 
 
+@pytest.mark.some(3)
 @every
 def test_the_derivative_is_that_of_finite_differences(name):
     of = mapped(name)

@@ -87,7 +87,7 @@ TYPICAL = ["simplex", "l1", "resolvent"]  # B lives on the whole space, as forwa
 PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS for side in TYPICAL]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("method", "side"), PAIRS)
 def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     A = SIDES[side]
@@ -199,7 +199,7 @@ def split(i):
 GAME = ez.Game([split(0), split(1)], [ez.sets.Box(-1, 1, dim=2), ez.sets.Ball(0.8, dim=2)], shared=(G, b))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("method", COUPLED)
 def test_with_shared_constraints_too(method):
     tol = ANCHORED.get(method.removesuffix(", shared"), 1e-9)

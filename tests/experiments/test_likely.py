@@ -85,6 +85,7 @@ class Tenth(ez.certificates.Asymptotic):
         return dataclasses.replace(found, near=dataclasses.replace(found.near, distance=found.near.distance / 10))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_a_contender_more_is_a_line_more_and_goes_the_whole_way(tmp_path):
     (result,) = ez.experiments.reproduce("likely", tmp_path, trials=20)

@@ -54,6 +54,7 @@ def test_on_shared_constraints_it_is_preconditioned_forward_backward():
     np.testing.assert_allclose(one.multipliers, other.multipliers, atol=1e-13)
 
 
+@pytest.mark.long
 def test_restarts_pay_on_a_matrix_game_and_keep_z_an_element():
     game = ez.models.zero_sum(np.random.default_rng(0).normal(size=(20, 30)))
     with_them, without = (

@@ -46,6 +46,7 @@ def crowded(page):
     return page["plan"]
 
 
+@pytest.mark.long
 def test_the_equilibrium_minimises_the_potential(solution):
     np.testing.assert_allclose(solution.x, equilibrium_by_potential(solution)[0], atol=1e-6)
     assert solution.check_equilibrium().largest <= 1e-8

@@ -68,6 +68,7 @@ def own(costs, i, x, y):
     return lambda v: costs[i]([*x[:i], v, *x[i + 1 :]])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_values_gradients_and_jacobians_are_those_of_each_cost_alone(name):
     make, x = KINDS[name]
@@ -127,6 +128,7 @@ def test_a_game_of_sixty_is_the_solution_of_its_linear_system():
     assert certificate.verdict == "guaranteed"
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("noise", ["additive", "coefficients"])
 def test_with_samples_many_agents_find_what_few_would(noise, shared):

@@ -39,6 +39,7 @@ def test_what_is_written_as_a_function_in_A_is_solved_exactly():
     np.testing.assert_allclose(ez.solve(ez.Inclusion(kink, lambda x: x), x0=[1.0, -1.0]).x, 0.3, atol=1e-12)
 
 
+@pytest.mark.long
 def test_the_entry_is_named_as_a_user_writes_it_and_the_jump_is_looked_for_within_the_set():
     def two(x):
         return [x[0] - 0.1, x[1] + jnp.where(x[1] > 0.5, 1.0, -1.0) + np.array([0.0, 0.5, 1.0])]

@@ -189,6 +189,7 @@ CONCAVE = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CONCAVE)
 @pytest.mark.filterwarnings("ignore::epszero.ConvexityWarning")
 def test_what_is_not_convex_is_not_solved_as_if_it_were(name):

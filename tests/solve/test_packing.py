@@ -35,6 +35,7 @@ METHODS = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_stacked_or_not_the_answer_is_one(name, monkeypatch):
     game = ez.Game([cost(i) for i in range(N)], [strategies(i) for i in range(N)], declared=ez.declare(monotone=True))

@@ -55,6 +55,7 @@ def aggregative(agents, t, over):
     return ez.AggregativeGame(cost, data, over), rng.uniform(0.05, 0.4, size=(agents, t))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("agents", [9, 10, 13])
 @pytest.mark.parametrize("side", ["simplex", "box with budget", "ball"])
 def test_block_elimination_is_the_dense_solution(agents, side):
@@ -75,6 +76,7 @@ def test_each_agent_may_have_a_step_of_its_own():
     check(Dense(affine=False), problem, x, steps)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("agents", [9, 12])
 def test_strategies_may_be_nested(agents):
     rng = np.random.default_rng(agents)
@@ -97,6 +99,7 @@ def test_without_a_matrix_the_system_is_solved_to_8_digits():
     check(Krylov(), problem, x, np.asarray(0.1), tight=1e-8)
 
 
+@pytest.mark.long
 def test_a_game_with_blocks_of_different_size_and_multipliers():
     costs = [lambda x: jnp.sum(x[0] ** 4) + x[0] @ x[1][:2], lambda x: x[1] @ x[1] - x[1][:2] @ x[0]]
     problem = ez.Game(costs, [ez.sets.Simplex(dim=2), ez.sets.Box(-1, 1, dim=3)], shared=(np.ones((2, 5)), [0.5, 2.0]))
