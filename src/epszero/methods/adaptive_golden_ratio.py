@@ -2,8 +2,8 @@
 
     λ = min(ρ λ⁻, φ θ⁻/(4 λ⁻) · ‖x − x⁻‖²/‖B̂(x) − B̂(x⁻)‖², λ_max),   θ = φ λ/λ⁻,   ρ = 1/φ + 1/φ²,   φ = 3/2
 (x⁻, x̄⁻, λ⁻, θ⁻ are those of the step before). Assumes A a normal cone or a subdifferential and B̂ monotone and locally
-Lipschitz on the domain of A; no constant, no line search. Converges to a zero for every φ ∈ (1, (1 + √5)/2]. Residual: z =
-(x̄ − λB̂(x) − x⁺)/λ ∈ A(x⁺), and the output is x⁺. Cost: one B̂ and one resolvent.
+Lipschitz on the domain of A; no constant, no line search. Converges to a zero for every φ ∈ (1, (1 + √5)/2]. Residual:
+z = (x̄ − λB̂(x) − x⁺)/λ ∈ A(x⁺), and the output is x⁺. Cost: one B̂ and one resolvent.
 The second bound is that of the source; agents with very different units get steps in fixed proportions Γ, and all of
 this holds in the norm of Γ⁻¹, as in methods/backtracking.py.
 Source: Malitsky, "Golden ratio algorithms for variational inequalities", Math. Program. 184 (2020), Algorithm 1, Thm 2.
