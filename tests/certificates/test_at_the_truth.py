@@ -32,7 +32,7 @@ def test_it_misses_no_more_often_than_it_says_anywhere(name):
 
 
 def _no_noise(monkeypatch):
-    monkeypatch.setattr(Aim, "radius", lambda self, many, c, V: 0.02 * self.log / (many * self.w))
+    monkeypatch.setattr(Aim, "over", lambda self, many, parts: 0.02 * self.log / (many * self.w))
 
 
 def _steeper(monkeypatch):

@@ -25,7 +25,7 @@ AT_ONCE = 250  # trials that are solved together
 @contextmanager
 def no_noise() -> Iterator[None]:
     """The radius forgets the variance, and most of ln(2/δ)."""
-    with patch.object(room.Aim, "radius", lambda self, many, c, V: 0.02 * self.log / (many * self.w)):
+    with patch.object(room.Aim, "over", lambda self, many, parts: 0.02 * self.log / (many * self.w)):
         yield
 
 

@@ -22,13 +22,14 @@ from epszero.certificates.by_terms import looked_by_terms
 from epszero.certificates.case import Case
 from epszero.certificates.certified_piece import LINES
 from epszero.certificates.evidence import Evidence, examined
-from epszero.certificates.local import ROUND
+from epszero.certificates.local import ROUND, spectral
 from epszero.certificates.mean import Betting, MeanBound
 from epszero.certificates.mean._base import log_of
 from epszero.certificates.mean_deviation import every_sample
 from epszero.certificates.pilot import Settled, differs, ground_of, inverse, law_mu, local_of, mu_of, settle, start_of
 from epszero.certificates.residuals import Residuals
-from epszero.certificates.truth import Search, bends, mean_radius, tilts
+from epszero.certificates.stages import stages_of
+from epszero.certificates.truth import Ground, Search, bends, mean_radius, tilts
 from epszero.facts import Constant, Facts, Provenance, TooLarge, Unknown
 from epszero.facts.enclosed import LARGEST
 from epszero.problems import Minimization
@@ -43,10 +44,12 @@ SHARES = {
     "tilt": 0.05,
     "residual": 0.35,
     "energy": 0.15,
-    "distance": 0.1,
+    "here": 0.1,
+    "distance": 0.05,
     "features": 0.05,
-    "entries": 0.2,
+    "entries": 0.15,
 }
+AFFINE = ("bend", "tilt", "here")  # events for oracles that are affine in x
 LINE_OF = {"residual": "residual", "distance": "distance", "cost gap": "energy", "exploitability": "residual"}
 
 
@@ -64,11 +67,13 @@ class AtTheTruth(Kind):
     def title(self) -> str:
         return "the noise at the truth"
 
-    def shares(self, features: bool) -> dict[str, float]:
+    def shares(self, features: bool, affine: bool) -> dict[str, float]:
         """Of δ, for each event."""
         shares = dict(SHARES)
         if not features:
             shares |= {"features": 0.0, "entries": 0.0}
+        if not affine:
+            shares |= dict.fromkeys(AFFINE, 0.0)
         if self.of is not None:
             for name in ("residual", "energy", "distance"):
                 shares[name] = 0.55 if name == LINE_OF[self.of] else 0.1
@@ -82,7 +87,7 @@ class AtTheTruth(Kind):
         evidence = Evidence(case, every_sample(case), None)
         (samples,) = evidence.samples
         leans_on = check_independent(evidence.samples), *_leanings(evidence)
-        shares = self.shares(evidence.collapsed is not None)
+        shares = self.shares(evidence.collapsed is not None, case.facts.structure.affine)
         levels = {name: delta * share for name, share in shares.items()}
         try:
             residuals, near = _looked(case, samples, levels)
@@ -160,6 +165,10 @@ def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Res
     moved = tilt * length(settled.tilt @ (settled.metric.Z.T @ d)) if L is None else L * length(d)
     residual, away = _at_pilot(case, settled, first, rest, levels["residual"])
     residuals = Residuals.ball(residual.centre, _finite(residual.radii[0] + moved))
+    push = math.inf
+    if affine:
+        nearer, push = _in_stages(case, samples, ground, settled, (bend, tilt))
+        residuals = min(residuals, nearer, key=lambda one: one.epsilon)
     e = length(settled.metric.Z.T @ residuals.centre) + residuals.radii[0]
     start, strong = start_of(case, ground, case.z, mu, bend), max(mu, law_mu(ground, bend))
     if strong > 0:  # straight to the truth, or by way of the pilot's point
@@ -168,7 +177,8 @@ def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Res
         start = min(start, straight / (2 * strong), length(d) + around / (2 * strong))
     found = Search(len(rest), settled.metric, settled.aims, residual.centre, case.inexactness, mu).run(ground, start)
     curved = bend * found.stretch**2 if L is None else L * found.distance**2
-    gap = min((found.energy**2 + curved) / 2, e * found.distance) + case.inexactness  # the second by convexity
+    ways = (found.energy**2 + curved) / 2, e * found.distance, (found.ratio * (found.pull + push)) ** 2 / 8
+    gap = min(ways) + case.inexactness
     sizes = (("κ", case.kappa), ("R", case.observed.R), ("M", case.observed.M))
     used = (("μ", case.mu if mu > 0 else None), *(() if affine else sizes))
     leans_on = tuple(Leaning.on(f"{name} of every O(·, ξ)", one) for name, one in used if isinstance(one, Constant))
@@ -183,6 +193,23 @@ def _at_pilot(case: Case, settled: Settled, first: Samples, rest: Samples, delta
     mean = np.mean(there.local.values, axis=0)
     centre = case.z + np.mean(here.values, axis=0)
     return Residuals.ball(centre, radius), length(settled.metric.Z.T @ (settled.z + mean)) + radius
+
+
+def _in_stages(
+    case: Case, samples: Samples, ground: Ground, settled: Settled, steep: tuple[float, float]
+) -> tuple[Residuals, float]:
+    """z + B(x̂), and its length in the metric of the energy, by points that come nearer (stages.py)."""
+    stages = stages_of(case, samples, ground, settled.x, [settled.aims[name] for name in ("residual", "here")])
+    (bend, tilt), metric = steep, settled.metric
+    d = flat_of(case.x) - stages.x
+    centre = case.z + stages.mean + np.mean(ground.local.slopes, axis=0) @ d
+    moved = tilt * length(settled.tilt @ (metric.Z.T @ d))
+    turned = math.inf
+    if isinstance(case.problem, Minimization):  # whose Jacobians are symmetric
+        turned = bend * length(metric.root @ (metric.Z.T @ d))
+    radii = {name: stages.radius(settled.aims[name]) for name in ("residual", "here")}
+    push = length(settled.aims["here"].W @ centre) + radii["here"] + min(turned, spectral(metric.back) * moved)
+    return Residuals.ball(centre, _finite(radii["residual"] + moved)), _finite(push)
 
 
 def _finite(value: float) -> float:

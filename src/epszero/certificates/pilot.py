@@ -8,21 +8,25 @@ import math
 import warnings
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
-from epszero._points import flat_of, length
+from epszero._points import flat_of, length, shaped
 from epszero._types import FloatArray, PyTree
 from epszero.certificates.agents import reach
 from epszero.certificates.case import Case
 from epszero.certificates.local import ROUND, Local, farthest
 from epszero.certificates.mean._base import log_of
-from epszero.certificates.truth import Aim, Ground, Inside, Metric, bends, tilts, weight
+from epszero.certificates.truth import Aim, Corner, Ground, Inside, Metric, bends, tilts, weight
 from epszero.facts import Constant, Provenance, Unknown
 from epszero.oracles.features import sample_rows
 from epszero.problems import ConvexityWarning, Minimization
+from epszero.problems.backward import is_part
 from epszero.samples import Samples
+from epszero.sets import Set
 from epszero.solve import solve
 
+CORNERS = 300  # of a domain that are looked at
 ROOM = 3.0  # weights suit a ball, and serve one so many times as large
 
 
@@ -44,18 +48,16 @@ def settle(case: Case, first: Samples, many: int, levels: dict[str, float]) -> S
         found = solve(case.problem, first, x0=case.facts.x, throw=False)
     x, flat = found.x, case.facts.directions
     Z = np.eye(len(flat_of(x))) if flat is None else flat
+    log = {name: log_of(2, level) for name, level in levels.items() if level > 0}
     metric = Metric.of(Z, local_of(case, x, first).slopes)
     ground = ground_of(case, x, first, first, metric)
-    maps = {
-        "residual": np.eye(len(Z)),
-        "plain": np.eye(len(Z)),
-        "energy": metric.back @ Z.T,
-        "distance": metric.back @ metric.back @ Z.T,
-    }
     far = min(start_of(case, ground, flat_of(found.z), mu_of(case), 0.5), 1e9 * (1 + length(flat_of(x)))) / ROOM
-    log = {name: log_of(2, levels[name]) for name in (*maps, "bend", "tilt")}
-    ball = min(_foreseen(ground, maps["energy"], log["energy"], many), far)
-    balls = dict.fromkeys(maps, ball) | {"plain": far, "residual": 0.0}
+    energy = metric.back @ Z.T
+    maps = {"residual": np.eye(len(Z)), "plain": np.eye(len(Z)), "energy": energy, "distance": metric.back @ energy}
+    if ground.local.affine:
+        maps["here"] = energy
+    ball = min(_foreseen(ground, energy, log["energy"], many), far)
+    balls = dict.fromkeys(maps, ball) | {"plain": far, "residual": 0.0, "here": 0.0}
     aims = {name: Aim(W, _weight(ground, W, log[name], many, balls[name]), log[name]) for name, W in maps.items()}
     if not ground.local.affine:
         return Settled(x, flat_of(found.z), metric, aims, {}, np.eye(Z.shape[1]))
@@ -131,7 +133,21 @@ def ground_of(case: Case, x: PyTree, first: Samples, rest: Samples, metric: Metr
     if not case.facts.structure.affine:  # else enclosures over the support are as good
         known = case.observed.R, case.observed.M
         sizes = [number(one) * ROUND or math.inf for one in known]
-    return Ground(local_of(case, x, rest), local_of(case, x, first), metric, *sizes)
+    return Ground(local_of(case, x, rest), local_of(case, x, first), metric, *sizes, corners=_corners(case, x))
+
+
+def _corners(case: Case, x: PyTree) -> tuple[Corner, ...]:
+    """Of a domain that is one set with few of them, where O is affine in x and enclosed there."""
+    parts, leaves = jax.tree.leaves(case.problem.strategies.parts, is_leaf=is_part), jax.tree.leaves(x)
+    if not case.facts.structure.affine or len(parts) != 1 or len(leaves) != 1 or np.ndim(leaves[0]) != 1:
+        return ()
+    part, n = parts[0], len(leaves[0])
+    places = part.corners(n) if isinstance(part, Set) and part.exact else None
+    if places is None or len(places) > CORNERS:
+        return ()
+    found = [(place, local_of(case, shaped(x, place), case.samples[0][:1]).over_support) for place in places]
+    known = tuple(Corner(place, around) for place, around in found if around is not None)
+    return known if len(known) == len(places) else ()
 
 
 def local_of(case: Case, x: PyTree, samples: Samples) -> Local:

@@ -13,9 +13,11 @@ which all is bounded anew, on the same events. W = I, S_P^{−½} and S_P⁻¹ s
 All directions are those between points of the domain.
 Where O is affine in x, bounds on the mean of its random Jacobian H(ξ), in units of S_P, say how far Ĥ_r is from the
 law's H: S_P^{−½}(Ĥ_r − H)S_P^{−½} has norm ≤ η, and (Ĥ_r − H)S_P^{−½} has norm ≤ τ. The cost gap of a minimisation is
-≤ qᵀu − ½uᵀSu + ½uᵀ(H − Ĥ_r)u ≤ ½N² + ½η‖S_P^½u‖². Else L ≥ ‖∇B − ∇B̂‖ serves: κ − μ for gradients, 2κ for others.
+≤ qᵀu − ½uᵀSu + ½uᵀ(H − Ĥ_r)u ≤ ½N² + ½η‖S_P^½u‖², and ≤ ½⟨e + q, u⟩ − ½uᵀSu ≤ ⅛‖S^{−½}S_P^½‖²(‖S_P^{−½}e‖ +
+‖S_P^{−½}q‖)². Else L ≥ ‖∇B − ∇B̂‖ serves: κ − μ for gradients, 2κ for others.
 The residual at x̂: with x̃ the pilot's solution, as fixed as x*, e = z + B̂_r(x̂) + (B − B̂_r)(x̃) + (H − Ĥ_r)(x̂ − x̃): one
-more bound on a mean, that of O(x̃, ξ_i), and ‖(H − Ĥ_r)(x̂ − x̃)‖ ≤ τ‖S_P^½(x̂ − x̃)‖, or L‖x̂ − x̃‖.
+more bound on a mean, that of O(x̃, ξ_i), and ‖(H − Ĥ_r)(x̂ − x̃)‖ ≤ τ‖S_P^½(x̂ − x̃)‖, or L‖x̂ − x̃‖; where O is affine
+with points that come nearer (stages.py). Over a domain with few corners c and V are largest at one of these.
 Source: docs/theory.md, section 9. Cost: one Jacobian for each sample; one solve for the pilot.
 """
 
@@ -28,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from epszero._points import length
+from epszero._trace.intervals import Interval
 from epszero._types import FloatArray
 from epszero.certificates.local import ROUND, Local, farthest, spectral
 from epszero.certificates.mean.empirical_bernstein import LARGEST, best_lambda
@@ -47,13 +50,20 @@ class Aim(NamedTuple):
 
     def radius(self, many: int, c: float, V: float) -> float:
         """The bound, for `many` samples."""
-        if c == 0:  # O(x, ·) is shown to be one vector for all ξ
+        return self.over(many, [(c, V)])
+
+    def over(self, many: int, parts: list[tuple[float, float]]) -> float:
+        """The same for samples in parts with their own c and V."""
+        if all(c == 0 for c, _ in parts):  # O(x, ·) is shown to be one vector for all ξ
             return 0.0
-        step = c * self.w
-        if not step < LARGEST or not math.isfinite(V):
-            return math.inf
-        bend = 0.5 + step / 3 if step < 1e-5 else (-math.log1p(-step) - step) / step**2  # ψ(λ)/λ², increasing
-        return (self.log + bend * (1 + 1e-9) * self.w**2 * V) / (many * self.w) * ROUND
+        found = self.log
+        for c, V in parts:
+            step = c * self.w
+            if not step < LARGEST or not math.isfinite(V):
+                return math.inf
+            bend = 0.5 + step / 3 if step < 1e-5 else (-math.log1p(-step) - step) / step**2  # ψ(λ)/λ², increasing
+            found += bend * (1 + 1e-9) * self.w**2 * V
+        return found / (many * self.w) * ROUND
 
 
 def weight(log: float, many: int, c: float, variance: float) -> float:
@@ -82,6 +92,13 @@ class Metric:
         return Metric(Z, (vectors * np.sqrt(values)) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T)
 
 
+class Corner(NamedTuple):
+    """A corner of the domain."""
+
+    x: FloatArray
+    around: Interval  # O(x, ξ) over the support
+
+
 class Moments(NamedTuple):
     """Of W(O(x, ξ_i) − B̂_P(x)) in a ball about x̂."""
 
@@ -98,6 +115,7 @@ class Ground:
     metric: Metric
     R: float  # ‖O(x, ξ) − O(x, ξ′)‖ at most, over the domain; ∞ where it is not known
     M: float  # ‖O(x, ξ)‖ at most
+    corners: tuple[Corner, ...] = ()  # whose hull is the domain, where O is affine in x and there are few
 
     @cached_property
     def centred(self) -> FloatArray:
@@ -148,6 +166,28 @@ class Ground:
     def _squares(self) -> dict[bytes, tuple[float, float]]:
         return {}
 
+    @cached_property
+    def _most(self) -> dict[bytes, Moments]:
+        return {}
+
+    def over_domain(self, W: FloatArray) -> Moments:
+        """Over the whole domain: both are convex in x, so corners have the largest; worked out once."""
+        key = W.tobytes()
+        if key not in self._most:
+            self._most[key] = self._at_corners(W)
+        return self._most[key]
+
+    def _at_corners(self, W: FloatArray) -> Moments:
+        if not self.corners:
+            return Moments(math.inf, math.inf)
+        found: list[tuple[float, float]] = []
+        for corner in self.corners:
+            away = corner.x - self.local.flat
+            centre = self.centre + self.slope @ away
+            V = float(np.sum(((self.centred + (self.local.slopes - self.slope) @ away) @ W.T) ** 2)) * ROUND
+            found.append((farthest(corner.around, centre, W), V))
+        return Moments(*(max(each) for each in zip(*found, strict=True)))
+
     def squares(self, W: FloatArray) -> tuple[float, float]:
         """√V at x̂, and the part of Λ that Jacobians at x̂ have; worked out once."""
         key = W.tobytes()
@@ -180,12 +220,13 @@ class Inside:
         around = ground.local.over_support
         if around is not None:
             ranges.append(farthest(around, ground.centre, W) + (within * self.slopes(W) if within else 0.0))
-        c = min(ranges, default=math.inf)
+        most = ground.over_domain(W) if within else Moments(math.inf, math.inf)
+        c = min([*ranges, most.c])
         here, steep = ground.squares(W)
         steep += size * float(np.linalg.norm(self.moved + self.own)) * ROUND
         many = len(ground.local.rows)
         reach = here + steep * within if within else here
-        return Moments(c, min(reach * reach, many * c * c))
+        return Moments(c, min(reach * reach, most.V, many * c * c))
 
     @cached_property
     def curvature(self) -> FloatArray:
@@ -202,6 +243,8 @@ class Known(NamedTuple):
     distance: float
     energy: float  # N: ‖S^½u‖ at most, and ‖S^{−½}q‖
     stretch: float  # ‖S_P^½u‖ at most
+    ratio: float = math.inf  # ‖S^{−½}S_P^½‖
+    pull: float = math.inf  # ‖S_P^{−½}q‖ at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +283,8 @@ class Search:
         if not least > 0:
             return Known(math.inf, math.inf, math.inf)
         root = (vectors / np.sqrt(values)) @ vectors.T  # S^{−½}
-        energies = [
-            spectral(root @ metric.root) * (length(self.aims["energy"].W @ self.offset) + rad["energy"]),
-            spectral(root) * tangent,
-        ]
+        pull, ratio = length(self.aims["energy"].W @ self.offset) + rad["energy"], spectral(root @ metric.root)
+        energies = [ratio * pull, spectral(root) * tangent]
         N = min(energies)
         t = (N + math.sqrt(N**2 + 4 * self.slack)) / 2
         distances = [(tangent + math.sqrt(tangent**2 + 4 * least * self.slack)) / (2 * least), t / math.sqrt(least)]
@@ -251,7 +292,7 @@ class Search:
             inverse = spectral(root @ root @ metric.root @ metric.root)
             D = inverse * (length(self.aims["distance"].W @ self.offset) + rad["distance"])
             distances.append((D + N / math.sqrt(least)) / 2)
-        return Known(min(distances) * ROUND, t * ROUND, spectral(metric.root @ root) * t * ROUND)
+        return Known(min(distances) * ROUND, t * ROUND, spectral(metric.root @ root) * t * ROUND, ratio, pull * ROUND)
 
     def _spectrum(self, S: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Of S, or of μ times the identity where that says more."""
