@@ -6,7 +6,7 @@ import pytest
 
 import epszero as ez
 from epszero._double import double
-from epszero.facts import Aggregate, Provenance, aggregates, declared_only, facts_of
+from epszero.facts import Aggregate, OwnHessians, Provenance, aggregates, declared_only, facts_of
 from epszero.facts.affine import ConstantJacobian
 from epszero.facts.average import _aggregate, _flat_aggregate, _large
 from epszero.facts.domains import _apart
@@ -167,3 +167,13 @@ def test_entries_of_agents_that_bend_together_are_no_diagonal(most, monkeypatch)
             continue
         own = found.own[:, :, None] * np.eye(2) if found.diagonal else found.own
         np.testing.assert_allclose(own, np.array([1.0, 3.0])[:, None, None] * M, atol=1e-12)
+
+
+def test_a_hessian_that_is_singular_up_to_rounding_has_no_inverse():
+    """Its least eigenvalue comes out as 1e-15, above 0: that is no strong convexity."""
+    A = np.random.default_rng(0).normal(size=(6, 3))
+    A = np.column_stack([A, A[:, 0] + A[:, 1]])
+    assert OwnHessians([A.T @ A]).inverses is None
+    (inverse,) = OwnHessians([np.diag([1.0, 4.0])]).inverses or [np.zeros((2, 2))]
+    assert inverse == pytest.approx(np.diag([1.0, 0.25]))
+    assert (np.diag(inverse) >= [1.0, 0.25]).all()
