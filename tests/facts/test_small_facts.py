@@ -11,7 +11,7 @@ from epszero.facts.affine import ConstantJacobian
 from epszero.facts.average import _aggregate, _flat_aggregate, _large
 from epszero.facts.domains import _apart
 from epszero.facts.large import mu_kappa
-from epszero.facts.steps import scaled_rows, spectrum
+from epszero.facts.steps import _best_of_two, scaled_rows, spectrum
 
 BOX = ez.sets.Box(-1.0, 1.0, dim=2)
 
@@ -177,3 +177,13 @@ def test_a_hessian_that_is_singular_up_to_rounding_has_no_inverse():
     (inverse,) = OwnHessians([np.diag([1.0, 4.0])]).inverses or [np.zeros((2, 2))]
     assert inverse == pytest.approx(np.diag([1.0, 0.25]))
     assert (np.diag(inverse) >= [1.0, 0.25]).all()
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.03, 1.0])
+def test_the_step_of_two_evaluations_has_the_least_rate(mu):
+    step, rate = _best_of_two(mu, 2.0)
+    grid = np.linspace(1e-6, 1 - 1e-6, 200_001)
+    rates = np.sqrt(1 - 1 / (1 / (2 * grid * mu / 2.0) + 1 / (1 - grid**2)))
+    assert rate <= rates.min() * (1 + 1e-12)
+    assert rate == pytest.approx(rates.min(), rel=1e-9)
+    assert step * 2.0 == pytest.approx(grid[np.argmin(rates)], abs=1e-4)
