@@ -23,9 +23,20 @@ def lazily(name: str) -> ModuleType:
 if TYPE_CHECKING:
     import scipy.linalg
     import scipy.sparse
+    import scipy.special
 
-    linalg, sp = scipy.linalg, scipy.sparse
+    linalg, sp, special = scipy.linalg, scipy.sparse, scipy.special
     Sparse = sp.spmatrix | sp.sparray
 else:
-    linalg, sp = lazily("scipy.linalg"), lazily("scipy.sparse")
+    linalg, sp, special = lazily("scipy.linalg"), lazily("scipy.sparse"), lazily("scipy.special")
     Sparse = Any  # to name its classes would load it
+
+
+def expit(t: Any) -> Any:
+    """1/(1 + e^−t)."""
+    return special.expit(t)
+
+
+def erf(t: Any) -> Any:
+    """The error function."""
+    return special.erf(t)

@@ -6,12 +6,12 @@ import pytest
 
 import epszero as ez
 from epszero._double import double
-from epszero.facts import Aggregate, Provenance, aggregates, declared_only, facts_of
+from epszero.facts import Aggregate, OwnHessians, Provenance, aggregates, declared_only, facts_of
 from epszero.facts.affine import ConstantJacobian
 from epszero.facts.average import _aggregate, _flat_aggregate, _large
 from epszero.facts.domains import _apart
 from epszero.facts.large import mu_kappa
-from epszero.facts.steps import scaled_rows, spectrum
+from epszero.facts.steps import _best_of_two, scaled_rows, spectrum
 
 BOX = ez.sets.Box(-1.0, 1.0, dim=2)
 
@@ -167,3 +167,23 @@ def test_entries_of_agents_that_bend_together_are_no_diagonal(most, monkeypatch)
             continue
         own = found.own[:, :, None] * np.eye(2) if found.diagonal else found.own
         np.testing.assert_allclose(own, np.array([1.0, 3.0])[:, None, None] * M, atol=1e-12)
+
+
+def test_a_hessian_that_is_singular_up_to_rounding_has_no_inverse():
+    """Its least eigenvalue comes out as 1e-15, above 0: that is no strong convexity."""
+    A = np.random.default_rng(0).normal(size=(6, 3))
+    A = np.column_stack([A, A[:, 0] + A[:, 1]])
+    assert OwnHessians([A.T @ A]).inverses is None
+    (inverse,) = OwnHessians([np.diag([1.0, 4.0])]).inverses or [np.zeros((2, 2))]
+    assert inverse == pytest.approx(np.diag([1.0, 0.25]))
+    assert (np.diag(inverse) >= [1.0, 0.25]).all()
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.03, 1.0])
+def test_the_step_of_two_evaluations_has_the_least_rate(mu):
+    step, rate = _best_of_two(mu, 2.0)
+    grid = np.linspace(1e-6, 1 - 1e-6, 200_001)
+    rates = np.sqrt(1 - 1 / (1 / (2 * grid * mu / 2.0) + 1 / (1 - grid**2)))
+    assert rate <= rates.min() * (1 + 1e-12)
+    assert rate == pytest.approx(rates.min(), rel=1e-9)
+    assert step * 2.0 == pytest.approx(grid[np.argmin(rates)], abs=1e-4)

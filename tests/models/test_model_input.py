@@ -126,3 +126,33 @@ def test_a_file_that_is_no_fleet(tmp_path, text, sentence):
     (tmp_path / "fleet.csv").write_text(text)
     with pytest.raises(ez.InputError, match=sentence):
         charge(fleet=tmp_path / "fleet.csv")
+
+
+ROADS = [("s", "a", 1.0, 1.0), ("s", "t", 2.5, 1.0), ("a", "t", 1.0, 0.5)]
+WITH_DECLARED = {
+    "charging": lambda declared: charge(2, hours=3, need=1.0, declared=declared),
+    "cournot": lambda declared: cournot(2, declared=declared),
+    "routing": lambda declared: routing(ROADS, TRIP, uncertain=True, declared=declared),
+    "traffic": lambda declared: ez.models.traffic(ROADS, TRIP, uncertain="delay", declared=declared),
+    "zero-sum": lambda declared: zero_sum([[1.0, 2.0], [0.0, 3.0]], declared=declared),
+    "zero-sum, uncertain": lambda declared: zero_sum(shape=(2, 2), norm=3.0, declared=declared),
+}
+
+
+@pytest.mark.parametrize("name", WITH_DECLARED)
+def test_every_model_takes_what_is_declared(name):
+    """As `declaring` does; a zero-sum game keeps its Lipschitz constant where nothing is said of it."""
+    make, said = WITH_DECLARED[name], ez.declare(support=ez.sets.Box(0.0, 5.0), independent=True)
+    assert make(said).declared == make(None).declaring(said).declared or name.startswith("zero-sum")
+    assert make(said).declared.support is said.support
+    assert make(said).declared.kappa == make(None).declared.kappa
+    assert make(ez.declare(kappa=9.0)).declared.kappa == 9.0
+    with pytest.raises(ez.InputError, match=r"declared: must come from ez.declare"):
+        make({"mu": 1.0})
+
+
+def test_a_model_at_other_samples_keeps_what_is_declared():
+    said = ez.declare(support=ez.sets.Box(0.0, 5.0))
+    model = ez.models.traffic(ROADS, TRIP, uncertain="delay", declared=said)
+    delays = ez.Samples(np.random.default_rng(0).uniform(0.0, 5.0, size=(20, 3)))
+    assert model.at(delays).declared is said

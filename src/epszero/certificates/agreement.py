@@ -20,7 +20,16 @@ from epszero.samples import Samples
 AGREE = 1e-7  # relative difference that other versions of libraries explain
 ULPS = 4  # by which inputs are moved, in units of 2^-52
 TIMES = 8  # as much room as the numbers were seen to move
-NUMBERS = ("epsilon", "distance", "relative_distance", "exploitability", "total_exploitability", "cost_gap", "terms")
+NUMBERS = (
+    "epsilon",
+    "distance",
+    "relative_distance",
+    "exploitability",
+    "total_exploitability",
+    "cost_gap",
+    "terms",
+    "image",
+)
 WORDS = ("verdict", "by", "reason", "notes", "leans_on", "declared", "obstacle", "kind")
 BOXES = re.compile(r"\b\d+ box(es)?\b")
 
@@ -29,12 +38,13 @@ Claims = dict[str, Any]
 
 def differences(old: Claims, new: Claims, moved: Callable[[], Sequence[Claims]]) -> list[str]:
     """Every claim that is not what was found, in a sentence. `moved`: what is found from inputs a few units away."""
-    wrong = [name for name in NUMBERS if not _alike(old[name], new[name], [])]
+    numbers = [name for name in NUMBERS if name in old or name in new]
+    wrong = [name for name in numbers if not _alike(old.get(name), new.get(name), [])]
     words = [name for name in WORDS if name in old and _letters(old[name]) != _letters(new[name])]
     if wrong and not words:
         others = moved()
-        wrong = [name for name in wrong if not _alike(old[name], new[name], [one[name] for one in others])]
-    return [f"{name}: {_shown(old[name], new[name])}." for name in (*wrong, *words)]
+        wrong = [name for name in wrong if not _alike(old.get(name), new.get(name), [one.get(name) for one in others])]
+    return [f"{name}: {_shown(old.get(name), new.get(name))}." for name in (*wrong, *words)]
 
 
 def nudged(tree: PyTree, seed: int) -> PyTree:

@@ -27,8 +27,9 @@ import numpy as np
 from epszero._checks import real_array, refuse
 from epszero._double import double
 from epszero._lazy import sp
-from epszero._points import flat_of, shaped_like
+from epszero._points import flat_of, length, shaped_like
 from epszero._types import FloatArray, PyTree
+from epszero.certificates._base import Leaning
 from epszero.certificates.first_exit import Partial
 from epszero.certificates.likely import Guessed
 from epszero.certificates.sharp import Sharp
@@ -87,6 +88,31 @@ class Band:
         return "\n".join([self.says, *(f"{low:.6g} ≤ {value:.6g} ≤ {high:.6g}" for low, value, high in rows)])
 
 
+@dataclass(frozen=True, eq=False)
+class Image:
+    """A linear image L x of x (certificates/image.py): L x* is near it, and between bounds; None with the reason."""
+
+    rows: FloatArray  # L, a row for each entry of the image
+    value: FloatArray  # L x
+    distance: float | None  # ‖L(x − x*)‖ is at most this
+    lower: FloatArray | None  # of L x*, all entries at once, together with `distance` and every line
+    upper: FloatArray | None
+    because: str  # what it used, or why there is none
+    leans_on: tuple[Leaning, ...] = ()
+
+    @property
+    def relative_distance(self) -> float | None:
+        """The distance divided by ‖L x‖."""
+        size = length(self.value)
+        return self.distance / size if self.distance is not None and 0 < size < np.inf else None
+
+    def __str__(self) -> str:
+        if self.distance is None:
+            return f"none: {self.because}"
+        share = "" if self.relative_distance is None else f", {100 * self.relative_distance:.3g} % of ‖Lx‖"
+        return f"‖L(x − x*)‖ ≤ {self.distance:.4g}{share}"
+
+
 class _Known(NamedTuple):
     """What a band is made of."""
 
@@ -143,7 +169,7 @@ def multipliers_band(certificate: "Certificate") -> Band:
 def band(certificate: "Certificate", of: Linear, together: bool) -> Band:
     """Of a linear function of x."""
     here = _known(certificate, together)
-    L = _rows(of, here.x, len(here.sharp.x))
+    L = rows_of(of, here.x, len(here.sharp.x))
     return _band(certificate, here, Group.ASKED, (*_bounds(here, sp.csr_matrix(L)), L @ here.sharp.x))
 
 
@@ -197,15 +223,23 @@ def _bounds(here: _Known, L: Any) -> tuple[FloatArray, FloatArray]:
     """On the rows of a sparse matrix: rounded outward, and within what dom A allows."""
     lower, upper = here.sharp.intervals(L.toarray() if isinstance(here.sharp, Partial) else L, here.level)
     room = EPS * (abs(L) @ np.abs(here.sharp.x))
-    lower, upper = lower - room, upper + room
-    if by_solver(here.problem.strategies):  # a support function would be a programme of its own for every entry
+    return within_domain(here.problem, here.x, L, lower - room, upper + room)
+
+
+def within_domain(
+    problem: Problem, x: PyTree, L: Any, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """No wider than the box around dom A allows."""
+    if by_solver(problem.strategies):  # a support function would be a programme of its own for every entry
         return lower, upper
-    box, up, down = domain_box(here.problem.strategies, here.x), L.maximum(0.0), L.minimum(0.0)
+    box, rows = domain_box(problem.strategies, x), sp.csr_matrix(L)
+    up, down = rows.maximum(0.0), rows.minimum(0.0)
     least, most = up @ box.lower + down @ box.upper, up @ box.upper + down @ box.lower
     return np.maximum(lower, least), np.minimum(upper, most)
 
 
-def _rows(of: Any, x: PyTree, n: int) -> FloatArray:
+def rows_of(of: Any, x: PyTree, n: int) -> FloatArray:
+    """The matrix that a user asks of, checked."""
     if isinstance(of, int | np.integer) and not isinstance(of, bool):
         if not -n <= of < n:
             refuse("of", f"is {of}, but x has {n} entries", f"Pass a number between 0 and {n - 1}")

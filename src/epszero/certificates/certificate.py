@@ -15,7 +15,16 @@ from epszero._types import FloatArray, Real
 from epszero.certificates._base import Kind, Leaning, Obstacle
 from epszero.certificates.anytime import Anytime
 from epszero.certificates.asymptotic import beside
-from epszero.certificates.bands import Band, Linear, aggregate_band, band, entries_band, missing, multipliers_band
+from epszero.certificates.bands import (
+    Band,
+    Image,
+    Linear,
+    aggregate_band,
+    band,
+    entries_band,
+    missing,
+    multipliers_band,
+)
 from epszero.certificates.certified_piece import Sharpened
 from epszero.certificates.dependent import Dependent
 from epszero.certificates.known import Known
@@ -73,6 +82,7 @@ class Certificate:
     obstacle: Obstacle | None = None  # where nothing can be said: what stands in the way
     solution: Solution | None = field(default=None, repr=False)  # None where the certificate was read from a record
     record: dict[str, Any] | None = field(default=None, repr=False)  # the record it was read from
+    image: Image | None = field(default=None, repr=False)  # a linear image of x, where `certify(of=…)` asked for one
     beside: bool = field(default=True, repr=False)  # whether what is likely is printed beside what is sure
 
     @known_arguments
@@ -199,6 +209,8 @@ class Certificate:
         elif self.notes["distance"]:
             lines.append(_line("distance", f"none: {self.notes['distance']}"))
             lines += self._probably()
+        if self.image is not None:
+            lines.append(_line("image", str(self.image)))
         if self.exploitability is not None:
             most = float(np.max(self.exploitability))
             lines.append(

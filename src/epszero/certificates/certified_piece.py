@@ -25,6 +25,7 @@ SHARES = {"residual": 0.645, "piece": 0.01, "distance": 0.2, "exploitability": 0
 WITHOUT_COSTS = SHARES | {"distance": 0.33, "exploitability": 0.0}  # nobody saves anything
 ALONE = {"residual": 0.2, "piece": 0.02}  # where one line is asked for: what is left for the others
 LINES = ("residual", "distance", "exploitability", "cost gap", "intervals")
+IMAGE = "image"  # the line of a linear image of x (certificates/image.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class CertifiedPiece(Kind):
 
     def __post_init__(self) -> None:
         if self.of is not None:
-            one_of("of", self.of, LINES, "Pass one of these, or leave it out for all lines")
+            one_of("of", self.of, (*LINES, IMAGE), "Pass one of these, or leave it out for all lines")
         checked_support(self.support)
 
     @property

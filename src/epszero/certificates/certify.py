@@ -10,17 +10,21 @@ import numpy as np
 from epszero._checks import known_arguments, one_of, refuse
 from epszero._double import double
 from epszero._points import flat_of, length
+from epszero._types import FloatArray
 from epszero.certificates._base import Finding, Kind, Obstacle, Refused, cannot
 from epszero.certificates._inputs import checked_delta
 from epszero.certificates.anytime import Anytime
+from epszero.certificates.bands import Image, Linear, rows_of
 from epszero.certificates.case import Case
 from epszero.certificates.certificate import Certificate, verdict_of
-from epszero.certificates.certified_piece import LINES
+from epszero.certificates.certified_piece import IMAGE, LINES
 from epszero.certificates.choose import chosen
 from epszero.certificates.consequences import Consequence, cost_gap, distance, exploitability
+from epszero.certificates.image import image_of
 from epszero.certificates.scales import check_point, computable, out_of_range
 from epszero.certificates.together import prepare
 from epszero.facts import Unknown, has_costs
+from epszero.oracles import strategies
 from epszero.samples import Samples
 from epszero.solve import Solution
 
@@ -30,7 +34,11 @@ NAMED = "named by the user"
 
 @known_arguments
 def certify(
-    solution: Solution, delta: float = 0.05, using: Kind | None = None, of: str | None = None, likely: bool = True
+    solution: Solution,
+    delta: float = 0.05,
+    using: Kind | None = None,
+    of: str | Linear | None = None,
+    likely: bool = True,
 ) -> Certificate:
     """How far is the solution from the truth behind the data, with probability 1 − δ?
 
@@ -38,13 +46,28 @@ def certify(
     problem's structure, chosen before the values of the data are looked at. Where nothing can be said, ε = ∞ and
     `reason` says why. Several kinds tried in turn on the same data need `ez.certificates.Tightest`.
     `of`: the one line that matters, "distance", "exploitability", "cost gap", "intervals" or "residual": most of δ is
-    then spent on it, where lines would share δ. To be decided before the data are looked at.
+    then spent on it, where lines would share δ. Or a linear image of x, as a matrix with one column per entry of x
+    (flat) or as a linear function of x: `certificate.image` then says how far L x is from L x*, and bounds its entries,
+    also where L x* is unique and x* is not (flows on roads, sums, predictions). To be decided before the data are
+    looked at.
     `likely=False`: print what is sure only, without the guess beside it (`certificate.likely`).
     """
     share = _checked(solution, delta, using)
-    _check_line(using, of)
+    line, rows = _asked(solution, using, of)
     one_of("likely", likely, (True, False), "Pass False to leave the guess out")
-    return replace(certificate_of(Case.of(solution), share, using, of), solution=solution, beside=likely)
+    return replace(certificate_of(Case.of(solution), share, using, line, rows), solution=solution, beside=likely)
+
+
+def _asked(solution: Solution, using: Kind | None, of: Any) -> tuple[str | None, FloatArray | None]:
+    """The line that matters, and the matrix of an image."""
+    if of is None or isinstance(of, str):
+        _check_line(using, of)
+        return of, None
+    x = strategies(solution.point)
+    rows = rows_of(of, x, len(flat_of(x)))
+    if not np.isfinite(rows).all() or not rows.any():
+        refuse("of", "is an image that is 0, or not finite, whatever x is", "Pass a matrix with other entries")
+    return IMAGE, rows
 
 
 def _check_line(using: Kind | None, of: Any) -> None:
@@ -72,7 +95,7 @@ def _checked(solution: Any, delta: Any, using: Any) -> float:
 
 @known_arguments
 def certify_many(
-    solutions: Sequence[Solution], delta: float = 0.05, using: Kind | None = None, of: str | None = None
+    solutions: Sequence[Solution], delta: float = 0.05, using: Kind | None = None, of: str | Linear | None = None
 ) -> list[Certificate]:
     """A certificate for each solution of `ez.solve_many`, each at level δ; what they share is computed together."""
     if not isinstance(solutions, list | tuple) or not solutions:
@@ -80,22 +103,24 @@ def certify_many(
     share = _checked(solutions[0], delta, using)
     for solution in solutions[1:]:
         _checked(solution, delta, using)
-    _check_line(using, of)
+    line, rows = _asked(solutions[0], using, of)
     with double():
         cases = [Case.of(solution) for solution in solutions]
-        prepare(cases, using or chosen(cases[0], of)[0], share)
+        prepare(cases, using or chosen(cases[0], line)[0], share)
     return [
-        replace(certificate_of(case, share, using, of), solution=solution)
+        replace(certificate_of(case, share, using, line, rows), solution=solution)
         for case, solution in zip(cases, solutions, strict=True)
     ]
 
 
-def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None = None) -> Certificate:
-    """The certificate, from checked arguments."""
+def certificate_of(
+    case: Case, delta: float, using: Kind | None, of: str | None = None, rows: FloatArray | None = None
+) -> Certificate:
+    """The certificate, from checked arguments; `rows`: of a linear image that is asked for."""
     with double():
         kind, why = (using, NAMED) if using is not None else chosen(case, of)
         consequences = dict.fromkeys(("distance", "exploitability", "total", "cost_gap"), NOTHING)
-        obstacle, doubt = None, ""
+        obstacle, doubt, image = None, "", None
         try:
             if case.problem.oracle.uncertain and not case.samples:
                 cannot("the solution carries no samples")
@@ -105,6 +130,7 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
             if math.isfinite(found.epsilon):
                 consequences, doubt = _consequences(case, found), _doubt(case)
                 found = replace(found, terms=found.terms | _parts(found))
+                image = None if rows is None else _image(case, found, consequences["distance"], rows)
             else:
                 why, obstacle = "the bound is infinite", Obstacle.OTHER
         except Refused as refused:
@@ -113,6 +139,7 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
         size = length(flat_of(case.x))
         known_side = case.known_side if obstacle is None else ()
     further = [one for consequence in consequences.values() for one in consequence.leans_on]
+    further += [] if image is None else image.leans_on
     leans_on = tuple(dict.fromkeys([*found.leans_on, *further, *known_side]))
     away, gap = consequences["distance"].value, consequences["cost_gap"].value
     return Certificate(
@@ -135,7 +162,15 @@ def certificate_of(case: Case, delta: float, using: Kind | None, of: str | None 
         sharp=found.sharp,
         guessed=found.guessed,
         obstacle=obstacle,
+        image=image,
     )
+
+
+def _image(case: Case, found: Finding, away: Consequence, rows: FloatArray) -> Image:
+    with np.errstate(all="ignore"):
+        image = image_of(case, found, away, rows)
+    lost = "" if image.distance is None else out_of_range(case, found.epsilon, image.distance, False)
+    return replace(image, distance=None, lower=None, upper=None, because=lost) if lost else image
 
 
 def _parts(found: Finding) -> dict[str, float]:

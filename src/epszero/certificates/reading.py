@@ -105,7 +105,7 @@ def _look_at(record: dict[str, Any], form: int) -> None:
     }
     if form > 1:
         looks["obstacle"] = _or_none(_one_of(Obstacle))
-    _keys(looks)("it", record)
+    _keys(looks, {"image": _image} if form > 1 else {})("it", record)
 
 
 def check_whole(record: dict[str, Any]) -> None:
@@ -123,6 +123,19 @@ def check_whole(record: dict[str, Any]) -> None:
         _damaged("relative_distance", "is there, but distance is not")
     if record["exploitability"] is None and record["total_exploitability"] is not None:
         _damaged("total_exploitability", "is there, but exploitability is not")
+
+
+def _image(place: str, value: Any) -> None:
+    ends = _or_none(_listed(_signed, least=1))
+    _keys({"rows": _points, "distance": _or_none(_number), "lower": ends, "upper": ends, "because": _text})(
+        place, value
+    )
+    if len(value["rows"]) != 1 or len(value["rows"][0]["shape"]) != 2:
+        _damaged(f"{place}.rows", "must be one matrix")
+    many = value["rows"][0]["shape"][0]
+    for name in ("lower", "upper"):
+        if (value[name] is None) != (value["distance"] is None) or len(value[name] or [0] * many) != many:
+            _damaged(f"{place}.{name}", "does not fit the matrix, or the distance")
 
 
 def _declared(place: str, value: Any) -> None:

@@ -17,8 +17,9 @@ import jax
 import numpy as np
 
 from epszero._checks import InputError, refuse
-from epszero._types import PyTree
+from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Leaning, Obstacle
+from epszero.certificates.bands import Image
 from epszero.certificates.certificate import Certificate, Verdict
 from epszero.certificates.encoding import CannotRebuild, encoded, plain, rebuilt, words_of
 from epszero.certificates.reading import check_whole, read_record
@@ -72,9 +73,26 @@ def claims_of(certificate: Certificate, problem: Problem) -> dict[str, Any]:
     """What a certificate says: all of it is compared when it is verified."""
     return {
         **{name: plain(getattr(certificate, name)) for name in CLAIMS},
+        **({} if certificate.image is None else {"image": _image(certificate.image)}),
         "leans_on": [dataclasses.asdict(leaning) for leaning in certificate.leans_on],
         "declared": {name: encoded(value) for name, value in vars(problem.declared).items() if _said(value)},
     }
+
+
+def _image(image: Image) -> dict[str, Any]:
+    """A linear image: its matrix bit for bit, and what is claimed of it."""
+    claimed = {name: plain(getattr(image, name)) for name in ("distance", "lower", "upper", "because")}
+    return {"rows": packed(image.rows), **claimed}
+
+
+def image_from(record: dict[str, Any], n: int) -> FloatArray | None:
+    """The matrix of a record's image, for points of n entries; None where there is no image."""
+    if "image" not in record:
+        return None
+    rows = _array(record["image"]["rows"][0])
+    if rows.ndim != 2 or rows.shape[1] != n or not np.isfinite(rows).all():
+        refuse("certificate_json", f"has an image that is no finite matrix with {n} columns", "Certify anew")
+    return rows
 
 
 def _said(value: Any) -> bool:
@@ -107,8 +125,25 @@ def certificate_from(given: Any) -> Certificate:
         using=kind,
         obstacle=None if obstacle is None else Obstacle(obstacle),
         record=record,
+        image=_read_image(record),
         **{name: record[name] for name in ("distance", "relative_distance", "cost_gap")},
     )
+
+
+def _read_image(record: dict[str, Any]) -> Image | None:
+    said = record.get("image")
+    if said is None:
+        return None
+    x = np.concatenate([_array(part).ravel() for part in record["point"]])
+    rows = _array(said["rows"][0])
+    lower, upper = (
+        None if said[name] is None else np.array(said[name], dtype=np.float64) for name in ("lower", "upper")
+    )
+    return Image(rows, rows @ x[: rows.shape[1]], said["distance"], lower, upper, said["because"])
+
+
+def _array(part: dict[str, Any]) -> FloatArray:
+    return np.frombuffer(base64.b64decode(part["float64"]), dtype="<f8").astype(np.float64).reshape(part["shape"])
 
 
 def _from(number: float | None) -> float:
@@ -174,11 +209,7 @@ def _packed(leaf: Any) -> dict[str, Any]:
 
 def unpacked(problem: Problem, given: list[dict[str, Any]]) -> PyTree:
     """A point of the problem again."""
-    raw = [base64.b64decode(one["float64"]) for one in given]
-    leaves = [
-        np.frombuffer(one, dtype="<f8").astype(np.float64).reshape(part["shape"])
-        for one, part in zip(raw, given, strict=True)
-    ]
+    leaves = [_array(part) for part in given]
     structure = jax.tree.structure(problem.strategies.parts, is_leaf=is_part)
     wanted = structure.num_leaves + (problem.coupling is not None)
     if len(leaves) != wanted:

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy import sparse
 
+from epszero._lazy import sp
 from epszero._points import length
 from epszero._trace.intervals import Interval
 from epszero._trace.rules.expressions import GROUPS, jet
@@ -69,7 +69,7 @@ class Terms:
     @cached_property
     def M(self) -> Any:
         """(samples, rows), sparse."""
-        return sparse.csr_matrix(np.concatenate([part.M for part in self.parts], axis=1))
+        return sp.csr_matrix(np.concatenate([part.M for part in self.parts], axis=1))
 
     @cached_property
     def squares(self) -> FloatArray:

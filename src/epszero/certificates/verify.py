@@ -28,13 +28,14 @@ from epszero.certificates._inputs import checked_problem
 from epszero.certificates.agreement import AGREE, differences, nudged, nudged_samples
 from epszero.certificates.case import Case, HowFound
 from epszero.certificates.certificate import Certificate
-from epszero.certificates.certified_piece import LINES
+from epszero.certificates.certified_piece import IMAGE, LINES
 from epszero.certificates.certify import NAMED, certificate_of
 from epszero.certificates.choose import chosen
 from epszero.certificates.encoding import FAULTS, REMEDY, CannotRebuild, encoded, rebuilt
 from epszero.certificates.reading import read_record
-from epszero.certificates.record import brief, claims_of, unpacked
+from epszero.certificates.record import brief, claims_of, image_from, unpacked
 from epszero.methods import ForwardBackward, Method
+from epszero.oracles import strategies
 from epszero.problems import Problem
 from epszero.samples import Samples
 from epszero.solve import HOLDOUT_SEED, solve
@@ -147,17 +148,18 @@ def _verified(record: dict[str, Any], problem: Problem, data: "_Data", using: Ki
         kept_aside=data.kept,
         run=lambda: _run_again(record, problem, data.seen, point),
     )
-    again = certificate_of(case, record["delta"], kind)
+    rows = image_from(record, len(flat_of(strategies(point))))
+    again = certificate_of(case, record["delta"], kind, rows=rows)
     most = len(data.seen) if isinstance(data.seen, Samples) else 1
     written = encoded(kind.recordable(most))
     if again.reason == NAMED and record["reason"] != NAMED:  # then it must be the kind that is taken by default
-        usual = [chosen(case, of) for of in (None, *LINES)]
+        usual = [chosen(case, of) for of in (None, *LINES, *([] if rows is None else [IMAGE]))]
         again = replace(again, reason=next((why for one, why in usual if encoded(one) == written), NAMED))
     new = {**claims_of(again, problem), "kind": written}
 
     def moved() -> list[dict[str, Any]]:
         found = [_nudged(case, data, seed) for seed in range(NUDGES)]
-        return [claims_of(certificate_of(one, record["delta"], kind), problem) for one in found]
+        return [claims_of(certificate_of(one, record["delta"], kind, rows=rows), problem) for one in found]
 
     wrong = differences(record, new, moved)
     if [brief(one) for one in kind.brought] != record["data"]["given"]:

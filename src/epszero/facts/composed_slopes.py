@@ -139,14 +139,14 @@ def _least(H: Interval) -> float:
 
 def _add(sums: _Sums, block: Block, found: Composed) -> None:
     maps = [one.rows[0] for one in block.local.variables]
-    aligned, share, rest = _alignment(block, maps, found)
+    aligned, share, rest = aligned_rows(block, maps, found)
     m = len(maps)
     if aligned.any():
         here = np.flatnonzero(aligned)
         if block.cap is not None and found.costs:
             _group(sums, block, share, here)
             return _rest(sums, rest)
-        q = _curvature(block, share, here, m, found.costs)
+        q = curvature(block, share, here, m, found.costs)
         sums.bends_up &= bool(np.all(q.lower >= 0) if m == 1 else np.all(least_eigenvalue(*q) >= 0))
         rows = [Interval(A.lower[here], A.upper[here]) for A in maps]
         if block.moves:
@@ -180,7 +180,7 @@ def _group(sums: _Sums, block: Block, share: Interval, here: Places) -> None:
         (_random if block.moves else _constant)(sums, q, rows)
 
 
-def _alignment(block: Block, maps: list[Interval], found: Composed) -> tuple[Places, Interval, Interval | None]:
+def aligned_rows(block: Block, maps: list[Interval], found: Composed) -> tuple[Places, Interval, Interval | None]:
     """Which rows are aligned, c_e for these, and what all else adds to J."""
     if not found.costs:
         return _parallel(block, maps)
@@ -241,7 +241,7 @@ def _parallel(block: Block, maps: list[Interval]) -> tuple[Places, Interval, Int
     return aligned, point(share), None if nothing else total
 
 
-def _curvature(block: Block, share: Interval, here: Places, m: int, costs: bool) -> Interval:
+def curvature(block: Block, share: Interval, here: Places, m: int, costs: bool) -> Interval:
     """c_e D_e, (rows, m, m)."""
     lower, upper = np.zeros((len(here), m, m)), np.zeros((len(here), m, m))
     c = Interval(share.lower[here], share.upper[here])
@@ -253,7 +253,7 @@ def _curvature(block: Block, share: Interval, here: Places, m: int, costs: bool)
     return Interval(lower, upper)
 
 
-def _ends(q: Interval) -> tuple[FloatArray, FloatArray, FloatArray]:
+def ends_of(q: Interval) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Matrices below and above all of q, in the order of quadratic forms; and their sizes, as multiples of I."""
     m = q.lower.shape[-1]
     own = np.arange(m)
@@ -275,7 +275,7 @@ def _ends(q: Interval) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _constant(sums: _Sums, q: Interval, rows: list[Interval]) -> None:
     """Rows whose maps are constant."""
     fixed = (q.lower == q.upper).all(axis=(1, 2))
-    low, up, size = _ends(q)
+    low, up, size = ends_of(q)
     if fixed.any():
         sums.base = arithmetic.add(sums.base, _sandwich(rows, low, fixed))
     if not fixed.all():

@@ -16,6 +16,7 @@ from epszero._points import as_data, entries, flat_of, shaped_like
 from epszero._trace.degrees import degrees
 from epszero._types import FloatArray, PyTree
 from epszero.facts.affine import ConstantJacobian
+from epszero.facts.gram import power_near
 from epszero.facts.provenance import Known, Provenance, Unknown, worst
 from epszero.oracles import OwnData
 from epszero.problems import AggregativeGame, Game, Problem
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from epszero.facts.facts import Facts
 
 HESSIANS = 4_000_000  # entries of all own Hessians together that are written down
+EPS = 32 * float(np.finfo(np.float64).eps)
 ROUNDING = 1e-9  # relative to the largest entry: an eigenvalue this little below 0 is rounding
 
 
@@ -47,8 +49,17 @@ class OwnHessians:
 
     @cached_property
     def inverses(self) -> list[FloatArray] | None:
-        """M_i⁻¹ where all own costs are strongly convex; None where one is not."""
-        return [np.asarray(np.linalg.inv(M), dtype=np.float64) for M in self.matrices] if self.least > 0 else None
+        """M_i⁻¹, at least, where all own costs are strongly convex beyond rounding; None where one is not."""
+        lowered = [M - _room(M) * np.eye(len(M)) for M in self.matrices]
+        if not all(float(np.linalg.eigvalsh(M)[0]) > 0 for M in lowered):
+            return None
+        return [np.asarray(np.linalg.inv(M), dtype=np.float64) for M in lowered]
+
+
+def _room(M: FloatArray) -> float:
+    """What an eigenvalue may be off by, of M itself and of what LAPACK makes of it."""
+    unit = power_near(M)
+    return EPS * max(len(M), 4) * float(np.linalg.norm(M / unit)) * unit
 
 
 def places_of(problem: Problem, x: PyTree) -> list[Any]:

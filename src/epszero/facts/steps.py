@@ -16,7 +16,6 @@ Where affine constraints Gx ≤ b are shared, B(x, λ) = (F(x) + Gᵀλ, b − G
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from epszero.facts.average import AverageFacts
 from epszero.oracles import Coupling
 from epszero.problems import AffineConstraint
 
+HALVINGS = 60  # of an interval, to the last digit
 MANY_ROWS = 2000  # constraints beyond which ‖G‖ is bounded instead of computed
 
 
@@ -80,14 +80,12 @@ def lipschitz_range(known: AverageFacts, coupling: Coupling | None, x: PyTree) -
 @functools.lru_cache(maxsize=1024)
 def _best_of_two(mu: float, kappa: float) -> tuple[float, float]:
     """The step with the least ρ, and ρ; sought in units of 1/κ."""
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415  (needed here only, and slow to import)
-
-    optimum: Any = minimize_scalar(
-        lambda step: 1 / (2 * step * (mu / kappa)) + 1 / (1 - step**2),
-        bounds=(1e-6, 1 - 1e-6),
-        method="bounded",
-    )
-    return float(optimum.x) / kappa, math.sqrt(1 - 1 / float(optimum.fun))
+    low, high = 1e-6, 1 - 1e-6  # where 1/(2tm) + 1/(1 − t²), m = μ/κ, is convex, and its derivative changes its sign
+    for _ in range(HALVINGS):
+        step = (low + high) / 2
+        low, high = (low, step) if 4 * (mu / kappa) * step**3 > (1 - step**2) ** 2 else (step, high)
+    least = 1 / (2 * high * (mu / kappa)) + 1 / (1 - high**2)
+    return high / kappa, math.sqrt(1 - 1 / least)
 
 
 def spectrum(gram: FloatArray) -> float:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 import epszero as ez
 from epszero.models._inputs import FloatArray, count, each, each_or_drawn, generator
 from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
+from epszero.problems import Declared
 from epszero.report import COLOURS, GREY, SPREAD, beside, figure, tidy, whole
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
     quadratic: PerFirm = 0.5,
     capacity: PerFirm | None = None,
     shared_cap: ArrayLike | None = None,
+    declared: Declared | None = None,
 ) -> ez.AggregativeGame:
     """Firms that sell quantities q_i in markets with inverse demand p = ξ − slope · Σ_j q_j.
 
@@ -61,7 +63,7 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
 
     `intercept=None`: ξ is uncertain, and a sample is the vector of intercepts, one per market. Given, one number or
     one per market, it is known, and the game is solved without samples. `shared_cap`: the most that all firms together
-    may sell in a market, one number or one per market, a constraint that they share.
+    may sell in a market, one number or one per market, a constraint that they share. `declared`: see `ez.declare`.
 
     A potential game, strongly monotone with μ ≥ min (quadratic + slope): one equilibrium. `game.plot(solution)` shows
     quantities and prices, with error bars where `certificate=…` has them.
@@ -84,6 +86,7 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
         parameters,
         ez.sets.Box(0.0, most, dim=M),
         None if limit is None else ez.AffineConstraint(_total, limit),
+        declared=declared,
         picture=functools.partial(_draw, shape=(N, M), slope=slopes, intercept=known),
     )
 

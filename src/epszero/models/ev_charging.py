@@ -22,6 +22,7 @@ import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
 from epszero.models._inputs import FloatArray, count, each, numbers, refuse
 from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
+from epszero.problems import Declared
 from epszero.report import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, beside, figure, tidy
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     reference: ArrayLike = 1.0,
     capacity: ArrayLike | None = None,
     fleet: Table | None = None,
+    declared: Declared | None = None,
 ) -> ez.AggregativeGame:
     """Vehicles (20 unless told otherwise) that charge within `hours`; a sample is the vector of prices, in €/kWh.
 
@@ -57,6 +59,7 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     `reference`: kWh that the average vehicle should draw, one number or one per hour. `weight`: P, a number, one per
     hour, or a positive semidefinite matrix. `capacity`: kWh that all vehicles together may draw, one number or one
     per hour, a constraint that they share; `solution.multipliers` are its prices in €/kWh.
+    `declared`: see `ez.declare`.
 
     A potential game, strongly monotone with μ ≥ 2 min wear: one equilibrium. `game.plot(solution)` shows the demand
     and the prices; `first_hour=22` lets the clock begin at 22:00, `certificate=…` draws its error bars.
@@ -70,7 +73,7 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     schedules = ez.sets.BoxBudget(0.0, cars.cap[:, None], at_least=cars.need, dim=hours)
     shared = None if limit is None else ez.AffineConstraint(_total, limit)
     picture = functools.partial(_draw, vehicles=len(cars.need), reference=target, capacity=limit)
-    return ez.AggregativeGame(ez.oracles.Affine(cost), cars, schedules, shared, picture=picture)
+    return ez.AggregativeGame(ez.oracles.Affine(cost), cars, schedules, shared, declared=declared, picture=picture)
 
 
 @functools.lru_cache(maxsize=128)

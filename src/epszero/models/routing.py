@@ -25,6 +25,7 @@ from epszero.models._inputs import FloatArray, count, refuse
 from epszero.models._map import Places, draw_map, places
 from epszero.models._network import Edge, Network, Node, Path, Road, Trip, distances, network
 from epszero.models._pictures import note, sample_rows, strategies_of, with_bands
+from epszero.problems import Declared
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +41,7 @@ def routing(
     uncertain: bool = False,
     most_paths: int = 100,
     positions: Mapping[Any, ArrayLike] | None = None,
+    declared: Declared | None = None,
 ) -> ez.Game:
     """Trips that share roads: a player per trip, whose strategy is the flow on each of its paths.
 
@@ -51,7 +53,7 @@ def routing(
 
     `atomic=False`: Wardrop's equilibrium, in which no driver finds a quicker path; a potential game.
     `atomic=True`: each trip is one player who minimises the total time of its own traffic; monotone for power ≤ 3.
-    `uncertain=True`: a sample has one extra delay per edge, added to its time.
+    `uncertain=True`: a sample has one extra delay per edge, added to its time. `declared`: see `ez.declare`.
 
     `game.plot(solution)` draws the map, with `positions={node: (x, y)}` or else in columns; `labels=False` leaves out
     flows and times, `certificate=…` adds error bars of the flows. `ez.models.traffic(solution)` gives flows, times and
@@ -64,7 +66,7 @@ def routing(
     flows = [
         ez.sets.Simplex(total=demand, dim=len(own)) for (_, _, demand), own in zip(net.trips, net.paths, strict=True)
     ]
-    return ez.Game(costs, flows, picture=_Map(net, places(net, positions)))
+    return ez.Game(costs, flows, declared=declared, picture=_Map(net, places(net, positions)))
 
 
 @dataclass(frozen=True, eq=False)

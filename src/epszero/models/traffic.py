@@ -30,6 +30,7 @@ from epszero.models._pictures import note, sample_rows, strategies_of
 from epszero.models._roads import Roads, roads_of
 from epszero.models._tntp import read_network, read_trips
 from epszero.models.routing import Traffic, traffic_of
+from epszero.problems import Declared
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,6 +51,7 @@ def traffic(
     closed: Collection[Node] = (),
     tol: float = 1e-10,
     positions: Mapping[Any, ArrayLike] | None = None,
+    declared: Declared | None = None,
 ) -> "TrafficModel": ...
 def traffic(
     network: Any,
@@ -59,6 +61,7 @@ def traffic(
     closed: Collection[Node] = (),
     tol: float = 1e-10,
     positions: Mapping[Any, ArrayLike] | None = None,
+    declared: Declared | None = None,
 ) -> "TrafficModel | Traffic":
     """Wardrop's equilibrium on a network of up to thousands of links; or, of a solution, who travels where.
 
@@ -69,6 +72,7 @@ def traffic(
 
     `uncertain="delay"`: a sample has one extra delay per link, added to its time. `uncertain="capacity"`: a sample has
     one factor per link on its capacity. `model.at(samples)` has the paths that the average of these samples asks for.
+    `declared`: see `ez.declare`.
 
     `traffic(solution)`, of a solution of this model or of a game of `ez.models.routing`, gives flows, times and paths.
     """
@@ -86,7 +90,7 @@ def traffic(
     roads = roads_of(edges, _trips(trips), frozenset(closed))
     wanted = number("tol", tol, above=0.0)
     drawn = None if positions is None else places(roads, positions)
-    return TrafficModel(roads, _assigned(roads, wanted), uncertain, wanted, drawn)
+    return TrafficModel(roads, _assigned(roads, wanted), uncertain, wanted, drawn, declared)
 
 
 class TrafficModel(ez.Minimization):
@@ -96,7 +100,13 @@ class TrafficModel(ez.Minimization):
     """
 
     def __init__(
-        self, roads: Roads, found: Assignment, uncertain: Uncertain | None, tol: float, places: Places | None
+        self,
+        roads: Roads,
+        found: Assignment,
+        uncertain: Uncertain | None,
+        tol: float,
+        places: Places | None,
+        declared: Declared | None = None,
     ) -> None:
         self.roads = roads
         self.found = found
@@ -114,7 +124,7 @@ class TrafficModel(ez.Minimization):
         uses = csr_array(found.uses[self.rows[self.there]])
         size = np.where(self.there, roads.demand[choosing, None], 0.0)
         loss = _potential(roads, _flows_of(uses, np.flatnonzero(self.there), self.there.size, fixed), uncertain)
-        super().__init__(loss, ez.sets.CappedSimplex(roads.demand[choosing], size))
+        super().__init__(loss, ez.sets.CappedSimplex(roads.demand[choosing], size), declared)
 
     @property
     def start(self) -> FloatArray:
@@ -170,7 +180,7 @@ class TrafficModel(ez.Minimization):
         given = samples if isinstance(samples, ez.Samples) else ez.Samples(samples)
         roads = self._average(np.reshape(given.values, (len(given), -1)))
         found = _assigned(roads, self.tol, self.found).beside(self.found)
-        return TrafficModel(self.roads, found, self.uncertain, self.tol, self.places)
+        return TrafficModel(self.roads, found, self.uncertain, self.tol, self.places, self.declared)
 
     def link_bands(self, solution: ez.Solution, delta: float = 0.05) -> LinkBands:
         """Bounds on the link flows of the true equilibrium, all at once, with probability 1 − δ (_link_bands.py).

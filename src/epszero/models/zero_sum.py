@@ -6,6 +6,7 @@ Plain forward-backward does not converge on it; forward-backward-forward and ext
 all equilibria have the same value xᵀAy.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,13 @@ Shape = tuple[int, int]
 Cost = Callable[..., Any]  # of both strategies, and of a sample where there are any
 
 
-def zero_sum(matrix: ArrayLike | None = None, shape: Shape | None = None, *, norm: float | None = None) -> ez.Game:
+def zero_sum(
+    matrix: ArrayLike | None = None,
+    shape: Shape | None = None,
+    *,
+    norm: float | None = None,
+    declared: Declared | None = None,
+) -> ez.Game:
     """Player 0 pays xᵀAy to player 1; x and y are probabilities over the rows and the columns of A.
 
     `matrix`: A, where it is known; the game is then solved without samples. Without it, `shape=(m, n)`, and each
@@ -34,7 +41,8 @@ def zero_sum(matrix: ArrayLike | None = None, shape: Shape | None = None, *, nor
 
     Merely monotone, with Lipschitz constant ‖A‖₂, which is declared where A is known: `ez.solve` then takes
     forward-backward-forward by itself. For samples, `norm`, a bound on ‖A‖₂ of every matrix that can occur, does the
-    same; a loose one makes the steps short, and without it method and step are found on the way.
+    same; a loose one makes the steps short, and without it method and step are found on the way. `declared`: what else
+    you vouch for, see `ez.declare`.
     `game.plot(solution)` shows both strategies and the value; `rows=[...]` and `columns=[...]` name them,
     `certificate=…` draws error bars, or says why there are none: samples that multiply x have none.
     """
@@ -43,8 +51,9 @@ def zero_sum(matrix: ArrayLike | None = None, shape: Shape | None = None, *, nor
             refuse("matrix, shape", "neither is given", "Pass matrix=A, or shape=(m, n) for matrices from samples")
         m, n = _shape(shape)
         pays = _uncertain(m, n)
-        declared = None if norm is None else ez.declare(kappa=number("norm", norm, above=0.0))
-        return _game([ez.oracles.Affine(pays), ez.oracles.Affine(_negative(pays))], (m, n), None, declared)
+        kappa = 0.0 if norm is None else number("norm", norm, above=0.0)
+        costs = [ez.oracles.Affine(pays), ez.oracles.Affine(_negative(pays))]
+        return _game(costs, (m, n), None, _with(declared, kappa))
     if norm is not None:
         refuse("norm", "is computed where the matrix is known", "Leave it out")
     A = numbers("matrix", matrix)
@@ -54,8 +63,14 @@ def zero_sum(matrix: ArrayLike | None = None, shape: Shape | None = None, *, nor
     if shape is not None and _shape(shape) != (m, n):
         refuse("shape", f"is {tuple(shape)}, but the matrix is {m} × {n}", "Leave shape out")
     kappa = float(np.linalg.norm(A, 2))
-    declared = ez.declare(kappa=kappa) if kappa > 0 else None
-    return _game([lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])], (m, n), A, declared)
+    return _game([lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])], (m, n), A, _with(declared, kappa))
+
+
+def _with(declared: Declared | None, kappa: float) -> Declared | None:
+    """What is declared, and the Lipschitz constant where that says nothing of it."""
+    if kappa == 0 or (declared is not None and (not isinstance(declared, Declared) or declared.kappa is not None)):
+        return declared
+    return ez.declare(kappa=kappa) if declared is None else dataclasses.replace(declared, kappa=kappa)
 
 
 def _game(costs: Sequence[Cost], shape: Shape, matrix: FloatArray | None, declared: Declared | None) -> ez.Game:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import scipy.special
 
+from epszero._lazy import erf, expit, special
 from epszero._trace.intervals import arithmetic as arithmetic
 from epszero._trace.intervals.arithmetic import Interval, Mask, NoEnclosure, monotone, point, within
 
@@ -126,7 +126,7 @@ def _cosh(x: Interval) -> Interval:
 
 def _erfc_mirrored(x: Interval) -> Interval:
     """erfc(−x), of which SciPy has fewer digits than of others (Cephes: 6e-14)."""
-    return within(arithmetic.widened(scipy.special.erfc(-x.lower), scipy.special.erfc(-x.upper), 1e-12), 0.0, 2.0)
+    return within(arithmetic.widened(special.erfc(-x.lower), special.erfc(-x.upper), 1e-12), 0.0, 2.0)
 
 
 def _mirrored(rule: Callable[[Interval], Interval]) -> Callable[[Interval], Interval]:
@@ -157,13 +157,13 @@ for _name, _function in {
     "max": _greater, "min": _less, "clamp": lambda low, x, high: _less(_greater(x, low), high),
     "exp": _bounded(0.0, np.inf, (0.0, 1.0))(np.exp), "exp2": _bounded(0.0, np.inf, (0.0, 1.0), (1.0, 2.0))(np.exp2),
     "expm1": _bounded(-1.0, np.inf, _odd)(np.expm1), "cbrt": _bounded(-np.inf, np.inf, _odd, (1.0, 1.0))(np.cbrt),
-    "logistic": _bounded(0.0, 1.0, (0.0, 0.5))(scipy.special.expit), "tanh": _unit_range(np.tanh),
+    "logistic": _bounded(0.0, 1.0, (0.0, 0.5))(expit), "tanh": _unit_range(np.tanh),
     "sin": lambda x: arithmetic.wave(np.sin, x, np.pi / 2), "cos": lambda x: arithmetic.wave(np.cos, x, 0.0),
     "asin": _defined(-1.0, 1.0, "asin", _everywhere(np.arcsin)), "atan": _everywhere(np.arctan),
     "acos": _defined(-1.0, 1.0, "acos", _mirrored(_bounded(0.0, np.inf, (-1.0, 0.0))(lambda x: np.arccos(-x)))),
     "sinh": _everywhere(np.sinh), "cosh": _cosh, "asinh": _everywhere(np.arcsinh),
     "acosh": _defined(1.0, np.inf, "acosh", _bounded(0.0, np.inf, (1.0, 0.0))(np.arccosh)),
-    "atanh": _defined(-1.0, 1.0, "atanh", _everywhere(np.arctanh)), "erf": _unit_range(scipy.special.erf),
+    "atanh": _defined(-1.0, 1.0, "atanh", _everywhere(np.arctanh)), "erf": _unit_range(erf),
     "erfc": _mirrored(_erfc_mirrored),
 }.items():  # fmt: skip
     _arithmetic(_name, _function)

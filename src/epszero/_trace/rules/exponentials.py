@@ -7,8 +7,8 @@ softplus(t) = log(1 + eᵗ) has the derivative σ(t), the logistic function, and
 from typing import Any
 
 import numpy as np
-import scipy.special
 
+from epszero._lazy import expit, special
 from epszero._trace.intervals.arithmetic import Interval, add, point, widened
 from epszero._trace.rules.curves import Atom, curve, where_defined
 
@@ -18,7 +18,7 @@ TANH_TURN = SIGMA_TURN / 2
 
 def _bump(t: Any) -> Any:
     """σ(t)σ(−t)."""
-    return scipy.special.expit(t) * scipy.special.expit(-t)
+    return expit(t) * expit(-t)
 
 
 def _steepness(t: Any) -> Any:
@@ -40,7 +40,7 @@ def _square_inverse(t: Any) -> Any:
 
 
 def _entropy(t: Any) -> Any:
-    return scipy.special.xlogy(t, t)
+    return special.xlogy(t, t)
 
 
 def _log_slope(t: Interval) -> Interval:
@@ -51,7 +51,7 @@ def _log_slope(t: Interval) -> Interval:
 
 
 exp, log2 = curve(np.exp, low=0.0), float(np.log(2.0))
-sigma = curve(scipy.special.expit, low=0.0, high=1.0)
+sigma = curve(expit, low=0.0, high=1.0)
 bump = curve(_bump, (0.0,), 0.0, 0.25)
 steepness = curve(_steepness, (-SIGMA_TURN, SIGMA_TURN))
 

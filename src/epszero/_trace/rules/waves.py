@@ -7,8 +7,8 @@ at ±1/√2. erf′ = (2/√π)e^{−t²}, erf″ = −2t erf′, extreme at ±1
 from typing import Any
 
 import numpy as np
-import scipy.special
 
+from epszero._lazy import erf
 from epszero._trace.intervals import arithmetic
 from epszero._trace.intervals.arithmetic import Interval, negative
 from epszero._trace.rules.curves import Atom, Range, curve
@@ -49,7 +49,7 @@ ATOMS = {
         Atom("cosh", cosh, sinh, cosh),
         Atom("asinh", curve(np.arcsinh), curve(lambda t: 1 / np.hypot(1.0, t), (0.0,), 0.0, 1.0),
              curve(_far(lambda t: -t / np.hypot(1.0, t) ** 3), (-HALF_ROOT, HALF_ROOT))),
-        Atom("erf", curve(scipy.special.erf, low=-1.0, high=1.0), curve(_bell, (0.0,), 0.0),
+        Atom("erf", curve(erf, low=-1.0, high=1.0), curve(_bell, (0.0,), 0.0),
              curve(_far(lambda t: -2 * t * _bell(t)), (-HALF_ROOT, HALF_ROOT))),
     )
 }  # fmt: skip
