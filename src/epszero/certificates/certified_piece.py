@@ -4,6 +4,8 @@ Claim: with probability ≥ 1 − δ, all of these hold at once: what `MeanDevia
 piece of x̂ is certified to be that of the truth (certificates/sharp.py), the bounds that follow from it. Of two bounds
 on one number the smaller is taken; the shares are fixed before the data are looked at. `of="distance"` spends on that
 line all but what it needs: the piece, and a residual for where the piece is not certified.
+The residual has the share ρ of δ with ln(2/ρδ) ≤ 1.119 ln(2/δ). As a radius grows at most in proportion to ln(2/δ),
+which it does where the range rules, ε is never more than 12 % above that of `MeanDeviation` at δ, whatever δ is.
 Assumes what `MeanDeviation` assumes, with additive noise; B affine and monotone; A polyhedral; a support with corners.
 Source: docs/theory.md, section 6.
 """
@@ -21,8 +23,9 @@ from epszero.certificates.piece import may_have_pieces
 from epszero.certificates.sharp import Levels, Sharp, Undecided, certified
 from epszero.facts import Unknown, has_costs
 
-SHARES = {"residual": 0.645, "piece": 0.01, "distance": 0.2, "exploitability": 0.13, "intervals": 0.015}
-WITHOUT_COSTS = SHARES | {"distance": 0.33, "exploitability": 0.0}  # nobody saves anything
+RESIDUAL, LOOSER = 0.645, 0.1189  # its share of δ; more where δ is so large that this would cost more than 12 %
+OTHERS = {"piece": 10, "distance": 200, "exploitability": 130, "intervals": 15}  # parts of what is left
+WITHOUT_COSTS = OTHERS | {"distance": 330, "exploitability": 0}  # nobody saves anything
 ALONE = {"residual": 0.2, "piece": 0.02}  # where one line is asked for: what is left for the others
 LINES = ("residual", "distance", "exploitability", "cost gap", "intervals")
 
@@ -73,7 +76,7 @@ class CertifiedPiece(Kind):
                 "the certified piece needs B affine and monotone with additive noise, and polyhedral sets or "
                 "functions: use MeanDeviation, or leave using= out"
             )
-        shares = {name: delta * share for name, share in self.shares(has_costs(case.problem)).items()}
+        shares = {name: delta * share for name, share in self.shares(has_costs(case.problem), delta).items()}
         bound = evidence.suited()
         found = examined(evidence, bound, shares["residual"], self.title)
         (region,), _ = evidence.regions(bound)
@@ -89,9 +92,11 @@ class CertifiedPiece(Kind):
             partial = first_exit(case, known, found.residuals, C)
         return replace(found, sharp=Sharpened(known, delta, shares, partial))
 
-    def shares(self, costs: bool) -> dict[str, float]:
+    def shares(self, costs: bool, delta: float) -> dict[str, float]:
         """Of δ, for each event. `costs`: there are some that x could fail to minimise."""
         if self.of is None:
-            return SHARES if costs else WITHOUT_COSTS
-        line, none = "exploitability" if self.of == "cost gap" else self.of, dict.fromkeys(SHARES, 0.0)
+            residual, parts = max(RESIDUAL, (delta / 2) ** LOOSER), OTHERS if costs else WITHOUT_COSTS
+            whole = sum(parts.values())
+            return {"residual": residual} | {name: (1 - residual) * part / whole for name, part in parts.items()}
+        line, none = "exploitability" if self.of == "cost gap" else self.of, dict.fromkeys(("residual", *OTHERS), 0.0)
         return none | ({"residual": 1.0} if line == "residual" else ALONE | {line: 1 - sum(ALONE.values())})
