@@ -181,8 +181,8 @@ def test_an_undetermined_unit_that_is_called_certified_is_convicted(monkeypatch)
 
 
 def test_V_of_another_face_is_convicted(monkeypatch):
-    right = room._Units.basis
-    broken = _broken(monkeypatch, "basis", lambda self, kept: right(self, kept)[:, 1:], room._Units)
+    right = room.Units.basis
+    broken = _broken(monkeypatch, "basis", lambda self, kept: right(self, kept)[:, 1:], room.Units)
     assert {"intervals", "distance"} <= broken
 
 

@@ -211,7 +211,7 @@ def test_what_a_point_misses_of_its_faces_is_returned_by_blocks_as_by_the_whole(
 
 
 def test_where_there_are_costs_a_share_is_kept_for_savings():
-    with_costs, without = CertifiedPiece().shares(True), CertifiedPiece().shares(False)
+    with_costs, without = (CertifiedPiece().shares(costs, 0.05, 100) for costs in (True, False))
     assert with_costs["exploitability"] > 0 == without["exploitability"]
     assert without["distance"] == pytest.approx(with_costs["distance"] + with_costs["exploitability"])
 

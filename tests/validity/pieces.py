@@ -268,6 +268,9 @@ WORLDS: dict[str, Callable[[], Planted]] = {
     "shared constraint": lambda: duopoly(
         [1.0, 0.1, 0.4, -0.5], [1.5, 0.0, 0.0, -1.5], _cube(2), 300,
         (np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([0.5])), np.array([1.0])),
+    "a shared constraint that is hardly leant on": lambda: duopoly(
+        [1.0, 0.1, 0.4, -0.5], [1.5, 0.0, 0.0, -1.5], _cube(2), 300,
+        (np.array([[0.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0]]), np.array([0.5, 2.0])), np.array([0.01, 0.0])),
     "minimisation on a box": lambda: minimum(
         ez.sets.Box(-1.0, 1.0, dim=3), np.eye(3) + 0.5, LINES, [1.0, 0.2, -0.3], [2.0, 0.0, 0.0], _cube(2), 200),
     "a multiplier that is 0": lambda: inclusion(

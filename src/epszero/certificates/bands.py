@@ -159,7 +159,6 @@ def multipliers_band(certificate: "Certificate") -> Band:
         refuse("multipliers", "there are none: no constraint is shared", "Use intervals for the entries of x")
     if isinstance(here.sharp, Guessed):
         refuse("multipliers", "are not guessed", "Use the default certificate, or intervals for the entries of x")
-    assert isinstance(here.sharp, Sharp), "a piece is certified in part only where nothing is shared"
     lower, upper = here.sharp.prices(here.level)
     prices = here.sharp.piece.prices
     room = EPS * np.abs(prices)

@@ -4,6 +4,9 @@ Claim: with probability ≥ 1 − δ, all of these hold at once: what `MeanDevia
 piece of x̂ is certified to be that of the truth (certificates/sharp.py), the bounds that follow from it. Of two bounds
 on one number the smaller is taken; the shares are fixed before the data are looked at. `of="distance"` spends on that
 line all but what it needs: the piece, and a residual for where the piece is not certified.
+The residual has the share ρ = max(0.65, δ^0.14) of δ, so that ln(1/ρδ) ≤ 1.14 ln(1/δ) and ln(2/ρδ) ≤ 1.115 ln(2/δ):
+where the range rules, a radius grows like that, and else like its root. With fewer samples than a piece takes, all of δ
+is the residual's. So ε is at most 12 % above that of `MeanDeviation` at δ, whatever δ is.
 Assumes what `MeanDeviation` assumes, with additive noise; B affine and monotone; A polyhedral; a support with corners.
 Source: docs/theory.md, section 6.
 """
@@ -18,11 +21,12 @@ from epszero.certificates.evidence import Evidence, examined
 from epszero.certificates.first_exit import Partial, first_exit
 from epszero.certificates.mean_deviation import every_sample
 from epszero.certificates.piece import may_have_pieces
-from epszero.certificates.sharp import Levels, Sharp, Undecided, certified
+from epszero.certificates.sharp import FEWEST, Levels, Sharp, Undecided, certified
 from epszero.facts import Unknown, has_costs
 
-SHARES = {"residual": 0.645, "piece": 0.01, "distance": 0.2, "exploitability": 0.13, "intervals": 0.015}
-WITHOUT_COSTS = SHARES | {"distance": 0.33, "exploitability": 0.0}  # nobody saves anything
+RESIDUAL, LOOSER = 0.65, 0.14  # of δ, or δ^0.14 where that is more
+OTHERS = {"piece": 10, "distance": 200, "exploitability": 130, "intervals": 15}  # parts of what is left
+WITHOUT_COSTS = OTHERS | {"distance": 330, "exploitability": 0}  # nobody saves anything
 ALONE = {"residual": 0.2, "piece": 0.02}  # where one line is asked for: what is left for the others
 LINES = ("residual", "distance", "exploitability", "cost gap", "intervals")
 IMAGE = "image"  # the line of a linear image of x (certificates/image.py)
@@ -74,7 +78,8 @@ class CertifiedPiece(Kind):
                 "the certified piece needs B affine and monotone with additive noise, and polyhedral sets or "
                 "functions: use MeanDeviation, or leave using= out"
             )
-        shares = {name: delta * share for name, share in self.shares(has_costs(case.problem)).items()}
+        count = len(evidence.rows[0]) if evidence.rows else 0
+        shares = {name: delta * part for name, part in self.shares(has_costs(case.problem), delta, count).items()}
         bound = evidence.suited()
         found = examined(evidence, bound, shares["residual"], self.title)
         (region,), _ = evidence.regions(bound)
@@ -83,16 +88,20 @@ class CertifiedPiece(Kind):
         doubtful = [one for one in (case.facts.derivative, case.facts.constraints) if isinstance(one, Unknown)]
         if doubtful:
             known = doubtful[0]  # a zero of B need not be what is meant by x*
-        elif region is not None and C is not None and shares["piece"] > 0:
+        elif region is not None and C is not None and self.of != "residual":
             known = certified(case, evidence.rows[0], region, C, shares["piece"])
         partial = None
         if isinstance(known, Undecided) and C is not None and found.residuals is not None:
             partial = first_exit(case, known, found.residuals, C)
         return replace(found, sharp=Sharpened(known, delta, shares, partial))
 
-    def shares(self, costs: bool) -> dict[str, float]:
+    def shares(self, costs: bool, delta: float, samples: int) -> dict[str, float]:
         """Of δ, for each event. `costs`: there are some that x could fail to minimise."""
-        if self.of is None:
-            return SHARES if costs else WITHOUT_COSTS
-        line, none = "exploitability" if self.of == "cost gap" else self.of, dict.fromkeys(SHARES, 0.0)
-        return none | ({"residual": 1.0} if line == "residual" else ALONE | {line: 1 - sum(ALONE.values())})
+        line = "exploitability" if self.of == "cost gap" else self.of
+        if line == "residual" or samples < FEWEST:
+            return dict.fromkeys(OTHERS, 0.0) | {"residual": 1.0}
+        if line is not None:
+            return dict.fromkeys(OTHERS, 0.0) | ALONE | {line: 1 - sum(ALONE.values())}
+        residual, parts = max(RESIDUAL, delta**LOOSER), OTHERS if costs else WITHOUT_COSTS
+        whole = sum(parts.values())
+        return {"residual": residual} | {name: (1 - residual) * part / whole for name, part in parts.items()}

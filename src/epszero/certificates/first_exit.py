@@ -1,15 +1,17 @@
 """Where the piece of x̂ cannot be certified whole: the part that can be, and how far the rest may slip.
 
-A is a product of units: points of sets, or single entries where a set or function treats them one by one.
+A is a product of units: points of sets, or single entries where a set or function treats them one by one; a shared
+affine constraint is one more unit (certificates/units.py).
 
 First exit. Let (y, z) be a pair of the graph of A with the residual r: y solves the problem exactly with p − r in place
 of p. Let D be some units, N_D the normals that y leans on there, Z a basis of V = {u : N_D u = 0}, Q the curvature on D
-and S the symmetric part of Zᵀ(H + Q)Z. On the way from p − r to p the solution is y + u. As long as D keeps its status,
-u ∈ V and, A being monotone, uᵀ(H + Q)u ≤ −t uᵀr: an ellipsoid, in which for every row ℓ
-    |ℓᵀu + (t/2)ℓᵀZS⁻¹Zᵀr| ≤ (t/2)‖S^{−½}Zᵀℓ‖‖S^{−½}Zᵀr‖.
-That bounds slacks (ℓ = a) and multipliers (value − dᵀ((H + Q)u + tr), ℓ = (H + Q)ᵀd) of D from below. If they stay
-positive, D never changes its status, by continuity. D = all is tried first, what is not kept is dropped, until nothing
-changes. Then u lies in the ellipsoid of D at t = 1, and ‖u‖ is bounded by the S-lemma on V.
+and S the symmetric part of Zᵀ(H + Q)Z. Where D is replaced by its piece, without regard to signs, the problem with p
+has a solution y + u with u ∈ V and, what is left of A being monotone, uᵀ(H + Q)u ≤ −uᵀr: an ellipsoid, in which for
+every row ℓ
+    |ℓᵀu + ½ℓᵀZS⁻¹Zᵀr| ≤ ½‖S^{−½}Zᵀℓ‖‖S^{−½}Zᵀr‖.
+That bounds slacks (ℓ = a) and multipliers (value − dᵀ((H + Q)u + r), ℓ = (H + Q)ᵀd) of D from below. If they are
+positive, y + u solves the problem itself, and so is x*. D = all is tried first, what is not kept is dropped, until
+nothing changes. Then ‖u‖ is bounded by the S-lemma on V.
 
 Two such y: x̂ itself, r = C(m − m̂) + ê; and the point that the piece of x̂ has for m, x̂ + start − T(m − m̂), mended
 where slacks or multipliers are negative: with violations σ_j of slacks and η_k of multipliers it is moved by Σ σ_j q_j,
@@ -17,7 +19,7 @@ a_jᵀq_j = −1, and its z by Σ η_k c_k, d_kᵀc_k = 1, so that the pair is o
 Σ η_k c_k: as small as the violations are over all means that are possible.
 Means that are possible are those of two events that are paid for already, that of the residual and that of the piece.
 So no further δ is spent; and no matrix of the piece, which depends on the data here, gets an event of its own.
-Assumes B strongly monotone, so that the solution is unique and continuous in p; no shared constraints.
+Assumes B strongly monotone, so that the solution is unique; shared constraints affine.
 Source: docs/theory.md, section 6, first exit. Cost: one eigenvalue decomposition on V for each round.
 """
 
@@ -30,16 +32,16 @@ import numpy as np
 from epszero._points import flat_of, length
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
-from epszero.certificates.faces import Block
-from epszero.certificates.piece import AffinePiece, stacked, stacked_conditions
+from epszero.certificates.piece import AffinePiece, shared_face
 from epszero.certificates.residuals import Residuals
 from epszero.certificates.responses import Responses, responses_of
 from epszero.certificates.sharp import EPS, ROUNDING, Undecided
+from epszero.certificates.units import Units
 from epszero.facts import ConstantJacobian
 from epszero.problems import AggregativeGame, Game
+from epszero.sets.faces import TOUCHED
 
 ROUNDS = 20  # of dropping units
-ALIKE = 1e-6  # of the rows: directions that differ by less are not told apart
 LOPSIDED = 1e10  # a set of means whose axes differ by more is not looked at
 
 
@@ -59,6 +61,7 @@ class Partial:
     ways: "list[_Way]"
     means: tuple[Means, ...]
     responses: Responses | None
+    units: Units
     called: str  # what the units are, for people
 
     @property
@@ -69,7 +72,9 @@ class Partial:
     @property
     def said(self) -> str:
         """For people."""
-        return f"the piece of x is certified for {int(np.sum(self.kept))} of {len(self.kept)} {self.called}"
+        own, shared = np.split(self.kept, [self.units.own])
+        beside = f" and {int(np.sum(shared))} of {len(shared)} shared constraints" if len(shared) else ""
+        return f"the piece of x is certified for {int(np.sum(own))} of {len(own)} {self.called}{beside}"
 
     def distance(self) -> float:
         """‖x̂ − x*‖."""
@@ -82,6 +87,14 @@ class Partial:
         low, high = np.max([one[0] for one in ends], axis=0), np.min([one[1] for one in ends], axis=0)
         return L @ self.x + low, L @ self.x + high
 
+    def prices(self, delta: float) -> tuple[FloatArray, FloatArray]:
+        """Bounds on the multipliers of shared constraints, all at once; ∞ where nothing tells one from the others."""
+        del delta
+        ends = [way.prices() for way in self.ways]
+        return np.max([np.zeros_like(ends[0][0]), *(one[0] for one in ends)], axis=0), np.min(
+            [one[1] for one in ends], axis=0
+        )
+
     def savings(self) -> FloatArray | None:
         """What each agent could save alone, ∞ where its response may leave its face; None where nothing is known."""
         if self.responses is None:
@@ -92,32 +105,46 @@ class Partial:
 def first_exit(case: Case, found: Undecided, residuals: Residuals, C: FloatArray) -> Partial | None:
     """What is certified of the piece; None where that is nothing, or the structure is another."""
     J, piece = case.jacobian, found.piece
-    if J is None or case.problem.coupling is not None or not J.mu > 0 or len(residuals.radii) != 1:
+    if J is None or not J.mu > 0 or len(residuals.radii) != 1:
         return None
-    units, means = _Units(piece.blocks, len(J.jacobian)), _means(case, found, residuals, C)
-    e = case.empirical + units.mended + J.jacobian @ units.shift + units.Q * units.shift
-    margins = np.concatenate([units.slacks - units.rows @ units.shift, units.values])
-    pushes = [Push(e + C @ one.centre, C @ one.G) for one in means]
-    stays = _stable(J, units, margins, pushes, np.ones(units.count, dtype=bool))
-    plain = None if stays is None else _Way(stays, pushes, [Start(units.shift)])
-    ways = [way for way in (plain, _slipping(J, piece, units, means)) if way is not None and way.on.holds]
+    n, coupling = len(J.jacobian), case.problem.coupling
+    noise = C[:n]
+    units = Units(piece.blocks, n, None if coupling is None else shared_face(case, n))
+    means = _means(case, found, residuals, noise)
+    both = _staying(case, J, units, means, noise), _slipping(J, piece, units, means)
+    ways = [way for way in both if way is not None]
+    ways = [way for way in ways if way.on.holds or coupling is not None]
     if not ways:
         return None
-    return Partial(piece, flat_of(case.x), ways, means, responses_of(case, piece, C), _called(case, units))
+    responses = responses_of(case, piece, noise)
+    return Partial(piece, flat_of(case.x), ways, means, responses, units, _called(case, units))
 
 
-def _called(case: Case, units: "_Units") -> str:
+def _called(case: Case, units: Units) -> str:
     """What the units are."""
-    if isinstance(case.problem, Game | AggregativeGame) and case.problem.agents == units.count:
+    if isinstance(case.problem, Game | AggregativeGame) and case.problem.agents == units.own:
         return "agents"
     separable = [block.face.separable for block in units.blocks]
     return "entries" if all(separable) else "parts" if any(separable) else "points"
 
 
+def _staying(case: Case, J: ConstantJacobian, units: Units, means: "tuple[Means, ...]", C: FloatArray) -> "_Way | None":
+    """From x̂, moved onto its face to the last digit; None where that would leave the domain."""
+    shift, x = units.shift, flat_of(case.x)
+    slacks = units.slacks - units.rows @ shift
+    if not (slacks >= -TOUCHED * (np.abs(units.rows) @ np.abs(x) + np.abs(units.slacks))).all():
+        return None
+    e = case.empirical[: len(x)] + units.mended + J.jacobian @ shift + units.Q * shift
+    pushes = [Push(e + C @ one.centre, C @ one.G) for one in means]
+    on = _stable(J, units, np.concatenate([slacks, units.values]), pushes, np.ones(units.count, dtype=bool))
+    at = np.zeros(0) if units.shared is None else units.shared.pulls
+    return None if on is None else _Way(on, pushes, [Start(shift)], [(at, at)])
+
+
 def _means(case: Case, found: Undecided, residuals: Residuals, C: FloatArray) -> tuple[Means, ...]:
     """Of the event of the residual, and of that of the piece."""
     d = C.shape[1]
-    centre: Any = np.linalg.lstsq(C, residuals.centre - case.empirical)[0]
+    centre: Any = np.linalg.lstsq(C, (residuals.centre - case.empirical)[: len(C)])[0]
     by_residual = Means(centre, float(residuals.radii[0]) * np.eye(d))
     U = found.aimed
     if U is None or U.R.shape != (d, d) or not np.linalg.cond(U.R) < LOPSIDED:
@@ -126,7 +153,7 @@ def _means(case: Case, found: Undecided, residuals: Residuals, C: FloatArray) ->
     return by_residual, Means(back @ U.centre - found.mean, U.radius * (1 + ROUNDING) * back)
 
 
-def _slipping(J: ConstantJacobian, piece: AffinePiece, units: "_Units", means: tuple[Means, ...]) -> "_Way | None":
+def _slipping(J: ConstantJacobian, piece: AffinePiece, units: Units, means: tuple[Means, ...]) -> "_Way | None":
     """From the point that the piece has for m, mended; None where it cannot be."""
     every = [piece.margins + piece.sensitivities @ c - length(piece.sensitivities @ G, axis=1) for c, G in means]
     least = np.max(every, axis=0)
@@ -140,10 +167,18 @@ def _slipping(J: ConstantJacobian, piece: AffinePiece, units: "_Units", means: t
     kept[units.of_condition[bad]] = False
     on = _stable(J, units, least, [push], kept)
     starts = [Start(piece.start - piece.T @ c, piece.T @ G, moved) for c, G in means]
-    return None if on is None else _Way(on, [push], starts)
+    return None if on is None else _Way(on, [push], starts, [_prices(piece, units, one, least) for one in means])
 
 
-def _slips(units: "_Units", least: FloatArray, bad: Any) -> tuple[FloatArray, FloatArray] | None:
+def _prices(piece: AffinePiece, units: Units, means: Means, least: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Multipliers of shared constraints at the point that is mended: as the piece has them, up to what mends them."""
+    at, slopes = piece.prices + piece.price_slopes @ means.centre, piece.price_slopes @ means.G
+    reach, lifted = length(slopes, axis=1) * (1 + ROUNDING), np.zeros(len(at))
+    lifted[units.leant] = np.maximum(-least[len(least) - int(units.leant.sum()) :], 0.0) * (1 + ROUNDING)
+    return at - reach, at + reach + lifted
+
+
+def _slips(units: Units, least: FloatArray, bad: Any) -> tuple[FloatArray, FloatArray] | None:
     """Columns σ_j q_j and η_k c_k that mend what may be violated; None where mending one would break another."""
     r = len(units.rows)
     size = np.maximum(-least, 0.0) * (1 + ROUNDING) + ROUNDING * np.abs(least)
@@ -158,8 +193,11 @@ def _slips(units: "_Units", least: FloatArray, bad: Any) -> tuple[FloatArray, Fl
         if units.lifts is None:
             return None
         lifted = (units.lifts[value] * size[r + value, None]).T
-    change = np.concatenate([-units.rows @ moved, np.zeros((len(units.duals), moved.shape[1]))])
-    change = np.hstack([change, np.concatenate([np.zeros((r, lifted.shape[1])), units.duals @ lifted])])
+    duals, told = units.conditions(np.ones(units.count, dtype=bool))
+    if not told.all():
+        return None
+    change = np.concatenate([-units.rows @ moved, np.zeros((len(duals), moved.shape[1]))])
+    change = np.hstack([change, np.concatenate([np.zeros((r, lifted.shape[1])), duals @ lifted])])
     own = np.zeros(change.shape, dtype=bool)
     own[np.flatnonzero(bad), np.arange(change.shape[1])] = True
     loss = np.where(own, 0.0, np.minimum(change, 0.0)).sum(axis=1)
@@ -168,7 +206,7 @@ def _slips(units: "_Units", least: FloatArray, bad: Any) -> tuple[FloatArray, Fl
 
 
 def _stable(
-    J: ConstantJacobian, units: "_Units", margins: FloatArray, pushes: "list[Push]", kept: Any
+    J: ConstantJacobian, units: Units, margins: FloatArray, pushes: "list[Push]", kept: Any
 ) -> "_Subspace | None":
     """The largest D that is found to keep its status."""
     for _ in range(ROUNDS):
@@ -231,82 +269,43 @@ class _Way:
     on: "_Subspace"
     pushes: list[Push]
     starts: list[Start]
+    priced: list[tuple[FloatArray, FloatArray]]  # the same, of multipliers of shared constraints
 
     def distance(self) -> float:
         return min(start.length() for start in self.starts) + min(self.on.distance(push) for push in self.pushes)
 
     def between(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
-        first, then = [one.between(L) for one in self.starts], [self.on.between(L, one) for one in self.pushes]
-        low = [np.max([one[0] for one in ends], axis=0) for ends in (first, then)]
-        high = [np.min([one[1] for one in ends], axis=0) for ends in (first, then)]
-        return low[0] + low[1], high[0] + high[1]
+        return _sum([one.between(L) for one in self.starts], [self.on.between(L, one) for one in self.pushes])
+
+    def prices(self) -> tuple[FloatArray, FloatArray]:
+        """Of the shared constraints at x*."""
+        low, high = _sum(self.priced, [self.on.prices(one) for one in self.pushes])
+        told, none = self.on.units.prices(self.on.kept)[1], ~self.on.may
+        return np.where(none, 0.0, np.where(told, low, 0.0)), np.where(none, 0.0, np.where(told, high, np.inf))
 
 
-class _Units:
-    """The units of A at x̂: entries that a set or function treats one by one, else whole points."""
-
-    def __init__(self, blocks: list[Block], n: int) -> None:
-        self.blocks, self.count = blocks, 0
-        self.of_entry = np.zeros(n, dtype=int)
-        for block in blocks:
-            size = len(block.entries) if block.face.separable else 1
-            self.of_entry[block.entries] = self.count + np.arange(size)
-            self.count += size
-        rows, duals = (matrix.toarray() for matrix in stacked_conditions(blocks, n))
-        self.rows, self.duals = rows, duals
-        self.of_condition = np.concatenate([self.of_entry[np.abs(some).argmax(axis=1)] for some in (rows, duals)])
-        self.slacks, self.values = (np.concatenate([getattr(b.face, k) for b in blocks]) for k in ("slacks", "values"))
-        self.Q, self.mended, self.shift = np.zeros(n), np.zeros(n), np.zeros(n)
-        known = [block.face.lifts for block in blocks if block.face.lifts is not None]
-        self.lifts = stacked(known, blocks, n).toarray() if len(known) == len(blocks) else None
-        for block in blocks:
-            face, at = block.face, block.entries
-            self.Q[at], self.mended[at] = face.curvature, face.mended
-            if face.missed.any():
-                self.shift[at] = np.linalg.lstsq(face.normals, face.missed)[0]
-
-    def inward(self, numbers: Any) -> FloatArray | None:
-        """Columns q_j along the faces, a_jᵀq_j = −1 and a_lᵀq_j = 0 for the other rows of these numbers."""
-        rows = self.rows[numbers]
-        found = np.zeros((rows.shape[1], len(rows)))
-        for block in self.blocks:
-            own = np.flatnonzero(np.isin(self.of_condition[numbers], self.of_entry[block.entries]))
-            if not len(own):
-                continue
-            along = rows[np.ix_(own, block.entries)] @ block.basis
-            values = np.linalg.svd(along, compute_uv=False)
-            if len(own) > along.shape[1] or not values[-1] > ALIKE * np.abs(rows[own]).max():
-                return None
-            found[np.ix_(block.entries, own)] = -block.basis @ np.linalg.pinv(along)
-        return found
-
-    def basis(self, kept: Any) -> FloatArray:
-        """Z of V, where units that are kept hold x on their faces."""
-        columns = [np.zeros((len(self.of_entry), 0))]
-        for block in self.blocks:
-            own = kept[self.of_entry[block.entries]]
-            if own.all():
-                inside = block.basis
-            elif block.face.separable:
-                fixed = np.abs(block.face.normals).max(axis=0, initial=0.0) > 0
-                inside = np.eye(len(own))[:, ~(own & fixed)]
-            else:
-                inside = np.eye(len(own))
-            outside = np.zeros((len(self.of_entry), inside.shape[1]))
-            outside[block.entries] = inside
-            columns.append(outside)
-        return np.hstack(columns)
+def _sum(first: list[Any], then: list[Any]) -> tuple[FloatArray, FloatArray]:
+    """Ends of a sum, of which each part lies between all the ends that are given for it."""
+    low = [np.max([one[0] for one in ends], axis=0) for ends in (first, then)]
+    high = [np.min([one[1] for one in ends], axis=0) for ends in (first, then)]
+    return low[0] + low[1], high[0] + high[1]
 
 
 class _Subspace:
     """V of the units that are kept, and the ellipsoids there."""
 
-    def __init__(self, J: ConstantJacobian, units: _Units, kept: Any) -> None:
+    def __init__(self, J: ConstantJacobian, units: Units, kept: Any) -> None:
         self.units, self.kept = units, kept
         self.Z = units.basis(kept)
         self.H = J.jacobian + np.diag(np.where(kept[units.of_entry], units.Q, 0.0))
         self.S = ConstantJacobian(self.Z.T @ self.H @ self.Z, J.noise)
         self.flat = bool(self.Z.shape[1]) and not self.S.mu > 0
+        self.duals, self.told = units.conditions(kept)
+
+    @property
+    def may(self) -> Any:
+        """Of each shared constraint: whether it may have a multiplier."""
+        return self.units.leant | ~self.kept[self.units.own :]
 
     @property
     def holds(self) -> bool:
@@ -324,13 +323,14 @@ class _Subspace:
         units = self.units
         if self.flat:
             return np.zeros(units.count, dtype=bool)
-        bent = np.vstack([units.rows, units.duals @ self.H]) @ self.F.T
+        bent = np.vstack([units.rows, self.duals @ self.H]) @ self.F.T
         g = bent @ self.F / 2
-        g[len(units.rows) :] -= units.duals
+        g[len(units.rows) :] -= self.duals
         positive = np.zeros(len(margins), dtype=bool)
         for push in pushes:
             least = margins + g @ push.middle - push.along(g) - length(bent, axis=1) * push.through(self.F) / 2
             positive |= least > ROUNDING * np.abs(margins)
+        positive[len(units.rows) :] &= self.told
         lost = np.zeros(units.count, dtype=bool)
         lost[units.of_condition[~positive]] = True
         return ~lost
@@ -353,9 +353,18 @@ class _Subspace:
     def between(self, L: FloatArray, push: Push) -> tuple[FloatArray, FloatArray]:
         """The least and the largest ℓᵀu, for each row ℓ."""
         bent = L @ self.F.T
-        g = bent @ self.F / 2
+        return self._ends(bent, -bent @ self.F / 2, push)
+
+    def prices(self, push: Push) -> tuple[FloatArray, FloatArray]:
+        """The least and the largest change −dᵀ((H + Q)u + r) of each multiplier of a shared constraint."""
+        d = self.units.prices(self.kept)[0]
+        bent = d @ self.H @ self.F.T
+        return self._ends(bent, bent @ self.F / 2 - d, push)
+
+    def _ends(self, bent: FloatArray, g: FloatArray, push: Push) -> tuple[FloatArray, FloatArray]:
+        """Of gᵀr, and of the ellipsoid."""
         reach = (push.along(g) + length(bent, axis=1) * push.through(self.F) / 2) * (1 + ROUNDING)
-        return -g @ push.middle - reach, -g @ push.middle + reach
+        return g @ push.middle - reach, g @ push.middle + reach
 
 
 def _norm(matrix: FloatArray) -> float:

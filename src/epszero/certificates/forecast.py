@@ -87,7 +87,8 @@ class World:
 
     def value(self, kind: Kind, delta: float, of: str, size: int) -> float:
         """What the certificate will say of so many samples; ∞ where nothing."""
-        shares = kind.shares(has_costs(self.case.problem)) if isinstance(kind, CertifiedPiece) else {"residual": 1.0}
+        costs = has_costs(self.case.problem)
+        shares = kind.shares(costs, delta, size) if isinstance(kind, CertifiedPiece) else {"residual": 1.0}
         levels = {name: share * delta for name, share in shares.items()}
         try:
             bound = Foreseen(size, self.chances[0], self.evidence.suited())

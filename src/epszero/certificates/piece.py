@@ -76,7 +76,7 @@ def linearised(case: Case, J: FloatArray) -> Local | Unknown:
     faces = faces_of(case)
     if isinstance(faces, Unknown):
         return faces
-    shared = None if case.problem.coupling is None else _shared_face(case, len(J))
+    shared = None if case.problem.coupling is None else shared_face(case, len(J))
     maps = _Whole(J, faces, shared, np.eye(len(J)))
     if maps.flat:
         return Unknown("B̂ is not strongly monotone on the face of x")
@@ -105,7 +105,7 @@ def may_have_pieces(case: Case) -> bool:
 def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | Unknown:
     n = sum(len(block.entries) for block in blocks)
     e = case.empirical[:n] + spread([block.face.mended for block in blocks], blocks)
-    shared = None if case.problem.coupling is None else _shared_face(case, n)
+    shared = None if case.problem.coupling is None else shared_face(case, n)
     if shared is not None and (shared.pulls[~shared.leant] > 0).any():
         return Unknown("a shared constraint has a multiplier, but is not met with equality")
     key = *(block.face.active for block in blocks), b"" if shared is None else shared.leant.tobytes(), key_of(C)
@@ -127,7 +127,7 @@ def _assembled(case: Case, blocks: list[Block], C: FloatArray) -> AffinePiece | 
     return AffinePiece(maps.T, moved, margins, maps.sensitivities, blocks, prices, maps.prices @ maps.slopes, key)
 
 
-class _Shared(NamedTuple):
+class SharedFace(NamedTuple):
     """Gx ≤ b of the shared constraints."""
 
     G: FloatArray
@@ -136,7 +136,7 @@ class _Shared(NamedTuple):
     leant: Any  # which of them are leant on
 
 
-def _maps(case: Case, blocks: list[Block], shared: _Shared | None, noise: FloatArray) -> "_Maps":
+def _maps(case: Case, blocks: list[Block], shared: SharedFace | None, noise: FloatArray) -> "_Maps":
     """What depends on the piece alone."""
     if case.jacobian is None:
         assert case.facts.aggregate is not None
@@ -144,7 +144,8 @@ def _maps(case: Case, blocks: list[Block], shared: _Shared | None, noise: FloatA
     return _Whole(case.jacobian.jacobian, blocks, shared, noise)
 
 
-def _shared_face(case: Case, n: int) -> _Shared:
+def shared_face(case: Case, n: int) -> SharedFace:
+    """Of shared affine constraints, at x̂ and its multipliers."""
     coupling, point = case.problem.coupling, case.point
     assert coupling is not None
     assert isinstance(point, PrimalDual)
@@ -154,7 +155,7 @@ def _shared_face(case: Case, n: int) -> _Shared:
     pulls = np.asarray(point.multipliers, dtype=np.float64)
     size = np.abs(G) @ np.abs(flat_of(case.x)) + np.abs(slack)
     leant = (pulls > 0) & (np.abs(slack) <= NEARLY * np.maximum(size, TOUCHED))
-    return _Shared(G, slack, pulls, leant)
+    return SharedFace(G, slack, pulls, leant)
 
 
 class _Maps(ABC):
@@ -197,13 +198,13 @@ class _Maps(ABC):
 class _Whole(_Maps):
     """Matrices over all entries."""
 
-    def __init__(self, H: FloatArray, blocks: list[Block], shared: _Shared | None, noise: FloatArray) -> None:
+    def __init__(self, H: FloatArray, blocks: list[Block], shared: SharedFace | None, noise: FloatArray) -> None:
         self.H, self.noise = H, noise
         n = len(H)
         own = stacked([b.face.normals for b in blocks], blocks, n).toarray()
         G = np.zeros((0, n)) if shared is None else shared.G[shared.leant]
         self.N = np.vstack([own, G])
-        self.Z = _block_basis(blocks, n) if shared is None else _null(self.N)
+        self.Z = _block_basis(blocks, n) if shared is None else null_space(self.N)
         self.Q = spread([b.face.curvature for b in blocks], blocks)
         self.inner = self.Z.T @ (H @ self.Z + self.Q[:, None] * self.Z)
         self.flat = len(self.N) + self.Z.shape[1] != n or not _regular(self.inner)
@@ -341,7 +342,7 @@ def _block_basis(blocks: list[Block], n: int) -> FloatArray:
     return Z
 
 
-def _null(N: FloatArray) -> FloatArray:
+def null_space(N: FloatArray) -> FloatArray:
     """An orthonormal basis of {u : Nu = 0}."""
     _, s, vt = np.linalg.svd(N, full_matrices=True)
     rank = int(np.sum(s > 1e-10 * s.max(initial=0.0)))
