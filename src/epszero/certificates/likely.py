@@ -91,8 +91,13 @@ class Redrawn(Guessed):
         width = np.abs(L @ (self.x - self.middle))
         if moved.any():
             most = (np.abs(moves[moved]) / sizes[moved, None]).max(axis=0)
-            width[moved] += sizes[moved] * float(np.quantile(most, 1 - delta))
+            width[moved] += sizes[moved] * quantile_of(most, delta)
         return L @ self.x - width, L @ self.x + width
+
+
+def quantile_of(values: Any, delta: float) -> float:
+    """What one more of these values exceeds with probability δ: that of rank (1 − δ)(r + 1), the largest at most."""
+    return float(np.quantile(values, 1 - delta, method="weibull"))
 
 
 def likely_norm(features: FloatArray, map_: FloatArray | None, delta: float) -> float:
