@@ -31,7 +31,7 @@ TITLE = "Sure and likely: coverage and width side by side (δ = 0.05)"
 SIZES = (50, 200, 1000, 3000)
 REPLICATIONS = 50  # of the bootstrap
 BAGS = 50  # of bagging
-COSTLY = 128  # data sets at most, for those that solve many times
+COSTLY = 64  # data sets at most, for those that solve many times
 AT_ONCE = 64  # data sets: what a kill can cost
 SETS = 500  # data sets from which the true quantiles are taken
 LEVEL = 0.99  # of the intervals of coverage
