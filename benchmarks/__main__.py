@@ -14,6 +14,7 @@ from benchmarks import (
     memory,
     methods,
     million,
+    mpi_sppy,
     overhead,
     pieces,
     profile,
@@ -24,6 +25,7 @@ SUITES = {
     "charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows,
     "certificates": certificates.rows, "audit": audit.rows, "overhead": overhead.rows, "hard": profile.rows,
     "pieces": pieces.rows, "traffic": traffic.rows, "everyday": everyday.rows, "methods": methods.rows,
+    "mpi-sppy": mpi_sppy.rows,
 }  # fmt: skip
 
 

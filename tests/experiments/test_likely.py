@@ -116,6 +116,6 @@ def test_who_mostly_refuses_is_not_drawn():
 
 
 def test_a_run_that_was_cut_off_goes_on():
-    keys = [[piece.key for piece in likely.pieces(Setting(trials))] for trials in (10, 30)]
+    keys = [[piece.key for piece in likely.pieces(Setting(trials))] for trials in (likely.AT_ONCE, 3 * likely.AT_ONCE)]
     assert set(keys[0]) < set(keys[1])
     assert len(set(keys[1])) == len(keys[1])

@@ -16,6 +16,7 @@ from epszero.certificates.certify import certify_many as certify_many
 from epszero.certificates.dependent import Dependent as Dependent
 from epszero.certificates.hold_out import HoldOut as HoldOut
 from epszero.certificates.known import Known as Known
+from epszero.certificates.markov_chain import MarkovChain as MarkovChain
 from epszero.certificates.mean import Bernstein as Bernstein
 from epszero.certificates.mean import Betting as Betting
 from epszero.certificates.mean import EmpiricalBernstein as EmpiricalBernstein

@@ -1,14 +1,16 @@
 """What is likely, by solving again on data drawn from the data: always heuristic, never a guarantee.
 
 Data sets of s rows are drawn from the samples with replacement, and all are solved in one run. ‖x̂ − x*‖ is taken to
-vary as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles. For days in their order
-whole blocks of neighbours are drawn (moving blocks, Künsch 1989); their length, unless given, is that of Politis &
-White (2004) for the feature that asks for the longest, with the constants of Patton, Politis & White (2009).
+vary as ‖x_b − x̂‖ does, and ‖(B̂ − B)(x̂)‖ as ‖(B̂_b − B̂)(x̂)‖: their (1 − δ)-quantiles, of rank (1 − δ)(r + 1) among r
+replications, which one more of their kind exceeds with probability δ. For days in their order whole blocks of
+neighbours are drawn (moving blocks, Künsch 1989); their length, unless given, is that of Politis & White (2004) for the
+feature that asks for the longest, with the constants of Patton, Politis & White (2009).
 Wrong, and mostly too small, for rare outcomes, near a kink of x(·), for heavy tails, for dependence longer than blocks.
 Any oracle, any convex sets. Source: Efron (1979). Cost: `replications` solves, in one batch.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,9 +23,10 @@ from epszero._types import FloatArray
 from epszero.certificates._base import Finding, Kind, Leaning, cannot
 from epszero.certificates._near import Near
 from epszero.certificates.case import Case
-from epszero.certificates.likely import Redrawn
+from epszero.certificates.likely import Redrawn, quantile_of
 from epszero.certificates.residuals import Residuals
 from epszero.facts import Provenance
+from epszero.oracles import Collapsed
 from epszero.oracles.features import sample_rows
 from epszero.samples import Samples
 from epszero.solve import solve, solve_many
@@ -64,15 +67,15 @@ class Bootstrap(Kind):
             cannot("one sample says nothing of how samples vary")
         block = min(s, self.block or block_length(sample_rows(samples.values)))
         rng = np.random.default_rng([self.seed, s])
-        drawn = [drawn_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
+        same, *drawn = redrawn(
+            case, samples, [np.arange(s), *(blocks(rng, s, block) for _ in range(self.replications))]
+        )
         problem, here = case.problem, flat_of(case.x)
-        middle = flat_of(
-            solve(problem, drawn_rows(samples, np.arange(s)), x0=case.point, throw=False).x
-        )  # where the run need not have got
+        middle = flat_of(solve(problem, same, x0=case.point, throw=False).x)  # where the run need not have got
         others = np.stack([flat_of(one.x) for one in solve_many(problem, drawn, x0=case.point)])
         away = length(others - middle, axis=1)
         moved = [self._moved(case, one) for one in drawn]
-        distance, residual = (float(np.quantile(one, 1 - delta)) for one in (away, moved))
+        distance, residual = (quantile_of(one, delta) for one in (away, moved))
         near = Near(
             distance + length(here - middle), math.inf, f"{self.replications} data sets drawn from the data", ()
         )
@@ -85,13 +88,34 @@ class Bootstrap(Kind):
     @staticmethod
     def _moved(case: Case, drawn: Samples) -> float:
         """‖(B̂_b − B̂)(x̂)‖."""
+        through = case.collapsed(case.samples)
+        if through is not None and _by_means(case, through):
+            C, _ = case.noise_map(through)
+            if C is not None:
+                (mean,) = case.means(case.samples)
+                return length(C @ (sample_rows(drawn.values)[0] - mean))
         average = case.problem.oracle.average(case.data([drawn]), case.point)
         return length(case.residual(average) - case.empirical)
 
 
-def drawn_rows(samples: Samples, rows: Any) -> Samples:
-    """Without a history: they are drawn to see how data vary, and certified by nobody."""
-    return Samples.from_arrays(jax.tree.map(lambda leaf: leaf[rows], samples.values), samples.support)
+def redrawn(case: Case, samples: Samples, parts: Sequence[Any]) -> list[Samples]:
+    """The rows of each part, without a history: they show how data vary, and are certified by nobody.
+
+    Where the noise is additive in ξ itself, the average over a part is O at the mean of its rows: one row serves.
+    """
+    through = case.collapsed([samples])
+    if through is not None and _by_means(case, through):
+        means = [jax.tree.map(lambda leaf, rows=rows: leaf[rows].mean(axis=0)[None], samples.values) for rows in parts]
+        return [Samples.from_arrays(one) for one in means]
+    return [
+        Samples.from_arrays(jax.tree.map(lambda leaf, rows=rows: leaf[rows], samples.values), samples.support)
+        for rows in parts
+    ]
+
+
+def _by_means(case: Case, through: Collapsed) -> bool:
+    """Whether B̂ is known by the mean of ξ, and O's Jacobian in x knows no ξ."""
+    return through.own and case.additive(through)
 
 
 def blocks(rng: np.random.Generator, s: int, block: int) -> Any:

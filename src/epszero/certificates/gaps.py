@@ -21,7 +21,7 @@ from epszero._points import length
 from epszero._types import FloatArray, PyTree
 from epszero.certificates._base import Finding, Gap, Leaning, cannot, check_independent
 from epszero.certificates.asymptotic import IN_THE_LIMIT
-from epszero.certificates.bootstrap import drawn_rows
+from epszero.certificates.bootstrap import redrawn
 from epszero.certificates.case import Case
 from epszero.certificates.evidence import values_at
 from epszero.certificates.likely import likely_norm
@@ -70,7 +70,7 @@ def gaps(case: Case, samples: Samples, parts: Any) -> Gaps:
     """On the rows of each part, all of one size."""
     problem = case.problem
     assert isinstance(problem, Minimization)
-    found = solve_many(problem, [drawn_rows(samples, rows) for rows in parts], x0=case.point)
+    found = solve_many(problem, redrawn(case, samples, list(parts)), x0=case.point)
     for one in found:
         if one.status is not Status.CONVERGED:
             cannot(f"the problem of one part of the data was not solved ({one.status.value}): {one.status.remedy}")

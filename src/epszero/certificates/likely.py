@@ -2,7 +2,8 @@
 
 Both know x̂ and give simultaneous intervals of linear functions ℓᵀx*: ℓᵀx̂ ± (q σ_ℓ + |ℓᵀstart|), σ_ℓ the deviation of
 ℓᵀ(x̂ − x*), q the (1 − δ)-quantile of the largest standardised deviation over all rows ℓ (max-t; Hothorn, Bretz &
-Westfall 2008), by draws with one seed or over the data sets that were solved again.
+Westfall 2008), by draws with one seed or over the data sets that were solved again; there each deviation is measured by
+σ_ℓ of the others, as x̂ − x* is none of those that σ_ℓ was found with.
 Cost: draws times rows, a block of draws at a time.
 """
 
@@ -86,13 +87,21 @@ class Redrawn(Guessed):
 
     def intervals(self, L: Any, delta: float) -> tuple[FloatArray, FloatArray]:
         moves = np.asarray(L @ (self.others - self.middle).T)  # (rows, replications)
-        sizes = np.sqrt(np.mean(moves**2, axis=1))
-        moved = sizes > 0
+        unit, r = np.max(np.abs(moves), axis=1), len(self.others)
+        moved = unit > 0
         width = np.abs(L @ (self.x - self.middle))
         if moved.any():
-            most = (np.abs(moves[moved]) / sizes[moved, None]).max(axis=0)
-            width[moved] += sizes[moved] * float(np.quantile(most, 1 - delta))
+            squares = (moves[moved] / unit[moved, None]) ** 2
+            mean = np.mean(squares, axis=1, keepdims=True)
+            others = np.maximum((r * mean - squares) / (r - 1), mean / r)  # mean squares of all but each
+            most = np.sqrt((squares / others).max(axis=0))
+            width[moved] += unit[moved] * np.sqrt(mean[:, 0]) * quantile_of(most, delta)
         return L @ self.x - width, L @ self.x + width
+
+
+def quantile_of(values: Any, delta: float) -> float:
+    """What one more of these values exceeds with probability δ: that of rank (1 − δ)(r + 1), the largest at most."""
+    return float(np.quantile(values, 1 - delta, method="weibull"))
 
 
 def likely_norm(features: FloatArray, map_: FloatArray | None, delta: float) -> float:

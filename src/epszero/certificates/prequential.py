@@ -34,6 +34,7 @@ from epszero.certificates.mean import MeanBound, MeanSet, Region
 from epszero.certificates.mean._base import bounded, in_units, log_of
 from epszero.certificates.mean.empirical_bernstein import LARGEST, predictable_centres, psi
 from epszero.facts import Provenance
+from epszero.samples import Samples
 
 signal = lazily("scipy.signal")
 FORGETS = (0.05, 0.2, 0.5, 1.0)  # the share of the last day in a centre that forgets
@@ -62,19 +63,25 @@ class Prequential(Kind):
         return "prequential"
 
     def examine(self, case: Case, delta: float) -> Finding:
-        if case.kept_aside is not None:
-            cannot("days in their order are wanted, and some were kept aside at random: solve without holdout")
-        if case.collapsed(case.samples) is None or len(case.samples) != 1:
-            cannot("days in their order need an oracle that is affine in features, and one data set for all agents")
-        (samples,) = case.samples
-        if samples.repeated:
-            violated = Leaning(ORDER.what, Provenance.VIOLATED, "rows occur more than once")
-            said = f"{samples.repeated} of {len(samples)} samples are repetitions of others: pass every one once"
-            cannot(said, violated, obstacle=Obstacle.NOT_INDEPENDENT)
+        samples = in_order(case)
         evidence = Evidence(case, case.samples, self.support, independent=False)
         title = f"{self.title}, all samples in their order"
         finding = examined(evidence, EqualWeights(), delta, title, CHOSEN_ORDER if samples.chosen else ORDER)
         return replace(finding, truth=TRUTH.format(s=len(samples)))
+
+
+def in_order(case: Case) -> Samples:
+    """The data in the order in which they came, each sample once."""
+    if case.kept_aside is not None:
+        cannot("days in their order are wanted, and some were kept aside at random: solve without holdout")
+    if case.collapsed(case.samples) is None or len(case.samples) != 1:
+        cannot("days in their order need an oracle that is affine in features, and one data set for all agents")
+    (samples,) = case.samples
+    if samples.repeated:
+        violated = Leaning(ORDER.what, Provenance.VIOLATED, "rows occur more than once")
+        said = f"{samples.repeated} of {len(samples)} samples are repetitions of others: pass every one once"
+        cannot(said, violated, obstacle=Obstacle.NOT_INDEPENDENT)
+    return samples
 
 
 TRUTH = (

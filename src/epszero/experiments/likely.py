@@ -29,11 +29,15 @@ from epszero.report import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
 C = ez.certificates
 TITLE = "Sure and likely: coverage and width side by side (δ = 0.05)"
 SIZES = (50, 200, 1000, 3000)
-REPLICATIONS = 50  # of the bootstrap: few, which costs it about two points of coverage
+REPLICATIONS = 50  # of the bootstrap
+BAGS = 50  # of bagging
+COSTLY = 64  # data sets at most, for those that solve many times
+AT_ONCE = 64  # data sets: what a kill can cost
 SETS = 500  # data sets from which the true quantiles are taken
 LEVEL = 0.99  # of the intervals of coverage
 LINES = {"distance": "‖x − x*‖", "cost gap": "cost gap"}
-DEPENDENT = ("dependent",)
+DEPENDENT, GAP = ("dependent",), ("cost gap",)
+BROWN, OLIVE, PINK, TEAL, INDIGO = "#8C510A", "#6B8E23", "#F781BF", "#35978F", "#542788"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,8 +45,9 @@ class Contender:
     """Who says how far: a kind of certificate, "sure", "likely" or "misused", and its solves beside that of x.
 
     `laws`: keys of the laws that it is for, all unless told. `lines`: what it bounds. `shuffled`: it is given the data
-    without their order. `promised`: its truth is what the past promised, not the law. A kind with a seed is given one
-    of its own for every data set.
+    without their order. `fresh`: it is given as many further samples, which x was not found with. `promised`: its truth
+    is what the past promised, not the law. `most`: so many of the data sets at most. A kind with a seed is given one of
+    its own for every data set.
     """
 
     name: str
@@ -53,7 +58,9 @@ class Contender:
     laws: tuple[str, ...] = ()
     lines: tuple[str, ...] = tuple(LINES)
     shuffled: bool = False
+    fresh: bool = False
     promised: bool = False
+    most: int | None = None
 
     def joins(self, law: Law, line: str) -> bool:
         """Whether it is asked."""
@@ -72,7 +79,16 @@ CONTENDERS = [
     Contender(
         "normal approximation, order destroyed", C.Asymptotic(), "misused", PURPLE, laws=DEPENDENT, shuffled=True
     ),
-    Contender("bootstrap", C.Bootstrap(REPLICATIONS), "likely", ORANGE, solves=REPLICATIONS + 1),
+    Contender("bootstrap", C.Bootstrap(REPLICATIONS), "likely", ORANGE, REPLICATIONS + 1, most=COSTLY),
+    *(
+        Contender(name + how, kind, "likely", colours[fresh], solves, lines=GAP, fresh=fresh, most=most)
+        for name, kind, colours, solves, most in (
+            ("30 replications", C.MultipleReplications(), (BROWN, OLIVE), 30, COSTLY),
+            ("two replications", C.TwoReplications(), (PINK, PURPLE), 2, None),
+            (f"{BAGS} bags", C.Bagging(BAGS), (TEAL, INDIGO), BAGS, COSTLY),
+        )
+        for fresh, how in ((False, ""), (True, ", fresh samples"))
+    ),
 ]
 
 
@@ -89,20 +105,21 @@ def asked() -> list[tuple[Law, int, Contender, str]]:
 
 
 def pieces(setting: Setting) -> Sequence[Piece]:
-    """For every law and s: the truth, then the trials, ten at a time."""
-    found: list[Piece] = []
-    for place, law in enumerate(laws().values()):
-        for s in SIZES:
-            numbers = (7, place, s)
-            found.append(Piece(f"likely-{law.key}-s{s}-truth", lambda law=law, at=numbers: _truth(setting, law, at)))
-            found += [
-                Piece(
-                    f"likely-{law.key}-s{s}-trials{batch.start}to{batch.stop}",
-                    lambda law=law, at=numbers, batch=batch: _trials(setting, law, at, batch),
-                )
-                for batch in setting.batches()
-            ]
-    return found
+    """The truth of every law and s; then some trials of each, then more: a run that is cut off has as many of all."""
+    cells = [(law, (7, place, s)) for place, law in enumerate(laws().values()) for s in SIZES]
+    truths = [
+        Piece(f"likely-{law.key}-s{at[-1]}-truth", lambda law=law, at=at: _truth(setting, law, at)) for law, at in cells
+    ]
+    trials = [
+        Piece(_key(law, at[-1], batch), lambda law=law, at=at, batch=batch: _trials(setting, law, at, batch))
+        for batch in setting.batches(AT_ONCE)
+        for law, at in cells
+    ]
+    return [*truths, *trials]
+
+
+def _key(law: Law, s: int, batch: range) -> str:
+    return f"likely-{law.key}-s{s}-trials{batch.start}to{batch.stop}"
 
 
 def _truth(setting: Setting, law: Law, numbers: tuple[int, ...]) -> Arrays:
@@ -132,18 +149,25 @@ def _trials(setting: Setting, law: Law, numbers: tuple[int, ...], batch: range) 
     mixed = [
         _without_order(one, setting.generator(*numbers, 2, trial)) for one, trial in zip(solved, batch, strict=True)
     ]
+    apart = [
+        dataclasses.replace(one, holdout=law.draw(setting.generator(*numbers, 3, trial), s).samples)
+        for one, trial in zip(solved, batch, strict=True)
+        if law.has_cost
+    ]
     truth = _truths(law, solved, draws)
     found: Arrays = {}
     for place, one in enumerate(CONTENDERS):
         lines = [line for line in LINES if one.joins(law, line)]
-        if not lines:
+        asked_of = [trial for trial in batch if one.most is None or trial < one.most]
+        if not lines or not asked_of:
             continue
-        certificates = _certified(one, mixed if one.shuffled else solved, batch)
+        given_to = (mixed if one.shuffled else apart if one.fresh else solved)[: len(asked_of)]
+        certificates = _certified(one, given_to, asked_of)
         for line in lines:
             key = f"{place}-{line}"
             values = [c.distance if line == "distance" else c.cost_gap for c in certificates]
             found[f"{key}-bound"] = np.array([math.inf if value is None else value for value in values], dtype=float)
-            found[f"{key}-true"] = truth["own" if one.promised else line]
+            found[f"{key}-true"] = truth["own" if one.promised else line][: len(asked_of)]
         given = next((c for c in certificates if math.isfinite(c.epsilon)), None)
         found[f"{place}-verdict"] = np.array("refused" if given is None else str(given.verdict))
         found[f"{place}-leans"] = np.array(certificates[0].reason if given is None else _leanings(given))
@@ -168,10 +192,10 @@ def _without_order(solution: ez.Solution, rng: np.random.Generator) -> ez.Soluti
     return dataclasses.replace(solution, samples=ez.Samples(rng.permutation(samples.values), support=samples.support))
 
 
-def _certified(one: Contender, solutions: list[ez.Solution], batch: range) -> list[ez.Certificate]:
+def _certified(one: Contender, solutions: list[ez.Solution], trials: list[int]) -> list[ez.Certificate]:
     if not hasattr(one.kind, "seed"):
         return ez.certify_many(solutions, DELTA, one.kind)
-    kinds = [dataclasses.replace(one.kind, seed=trial) for trial in batch]
+    kinds = [dataclasses.replace(one.kind, seed=trial) for trial in trials]
     return [ez.certify(solution, DELTA, kind) for solution, kind in zip(solutions, kinds, strict=True)]
 
 
@@ -192,8 +216,9 @@ def outcome(setting: Setting, found: list[Arrays]) -> Outcome:
 
 def _row(setting: Setting, parts: dict[str, Arrays], law: Law, s: int, one: Contender, line: str) -> dict[str, Any]:
     truth = parts[f"likely-{law.key}-s{s}-truth"]
-    trials = [parts[f"likely-{law.key}-s{s}-trials{batch.start}to{batch.stop}"] for batch in setting.batches()]
     place = CONTENDERS.index(one)
+    every = [parts[_key(law, s, batch)] for batch in setting.batches(AT_ONCE)]
+    trials = [part for part in every if f"{place}-verdict" in part]
     bound, true = (np.concatenate([part[f"{place}-{line}-{name}"] for part in trials]) for name in ("bound", "true"))
     quantile = float(truth["own" if one.promised else line])
     given = np.isfinite(bound)
