@@ -22,6 +22,7 @@ CONTRACTS = {
 # Files that are tested under another name.
 COVERED_BY = {
     "samples/_marks.py": "tests/samples/test_tables.py",
+    "datasets/_units.py": "tests/datasets/test_plain.py",
     "samples/_opened.py": "tests/samples/test_tables.py",
     "certificates/_near.py": "tests/certificates/test_at_the_truth.py",
     "certificates/by_terms.py": "tests/certificates/test_terms.py",
