@@ -64,30 +64,6 @@ def test_days_whose_order_tells_nothing_are_certified_with_a_word_of_warning(run
 
 
 @pytest.mark.parametrize(
-    ("fleet", "said"),
-    [
-        ("", "is empty"),
-        ("name,need\n", "no vehicles"),
-        ("name,cap\nvan,3\n", "no column 'need'"),
-        ("need,colour\n3,4\n", "a column 'colour', which vehicles do not have"),
-        ("need,cap\n3,fast\n", "has 'fast' in row 0 (line 2 of the file)"),
-        ("need,cap\n3,\n", "has no value in row 0 (line 2 of the file)"),
-        ("need,cap\n3,2\n-1,2\n", "line 3 (vehicle 2) has need = -1, which is negative"),
-        ("need,cap\n3,-2\n", "line 2 (vehicle 1) has cap = -2"),
-        ("id,need,cap\nA7,3,2\nB8,30,2\n", "line 3 (id B8) needs 30 kWh, but 3 hours at 2 kWh give 6"),
-        ("need\n8\n", "line 2 (vehicle 1) needs 8 kWh, but 3 hours at 2.5 kWh give 7.5"),
-        ("id,name,need\n1,2,3\n", "more than once"),
-        ("need,cap\n1,2,3\n", "cannot be read as CSV"),
-    ],
-)
-def test_fleets_that_cannot_be(refused, fleet, said):
-    Path("fleet.csv").write_text(fleet)
-    told = refused(*WORDS, "--report", "page.html")
-    assert told.startswith("--fleet: ")
-    assert said in told
-
-
-@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--delta", "1"), "--delta"),

@@ -53,7 +53,7 @@ ARGUMENTS = {
     "no path": (lambda: read(None), "path: must be the path of a file, but it is None"),
     "a number as path": (lambda: read(3), "path: must be the path of a file"),
     "missing file": (lambda: read("nowhere.csv"), "path: there is no file 'nowhere.csv'. Check the name"),
-    "a directory": (lambda: read("."), "path: '.' is a directory. Pass the path of a file"),
+    "a directory": (lambda: read("."), "path: '.' is a folder. Pass the path of a file"),
     "an area of no kind": (lambda: datasets.read_entsoe("x.csv", area=3), "area: must be a name, but it is 3"),
     "an empty country": (lambda: datasets.read_ember("x.csv", country=" "), "country: must be a name"),
     "unknown unit of the file": (lambda: read("x.csv", file_unit="USD/MWh"), "file_unit: must be 'EUR/kWh' or"),
@@ -75,15 +75,23 @@ WIDE = "day,h00,h01\n2024-01-01,1.0,2.0\n2024-01-02,3.0,4.0\n"
 UTC = {"time_zone": "UTC"}
 
 FILES = {
-    "empty": ("", {}, "'prices.csv' is empty. Pass a CSV file with rows"),
+    "empty": ("", {}, "'prices.csv' is empty. Pass a file with a header"),
     "blank": (" \n\n", {}, "is empty"),
     "only a heading": ("utc,eur_per_mwh\n", {}, "has a header but no rows"),
-    "binary": (b"\xff\xfe\x00\x01" * 9, {}, "cannot be read as text in UTF-8 (UnicodeDecodeError)"),
-    "half a gzip": (b"\x1f\x8b\x08\x00abc", {}, "cannot be read as text in UTF-8"),
+    "binary": (b"\xff\xfe\x00\x01" * 9, {}, "has a header but no rows"),
+    "half a gzip": (b"\x1f\x8b\x08\x00abc", {}, "is packed, and cannot be unpacked (EOFError)"),
     "nulls": (b"a\0b,c\n1,2\n", {}, "holds no text"),
-    "ragged": ("utc,eur_per_mwh\n2024-01-01T00:00Z,1,2,3\n", {}, "cannot be read as a table (found more fields"),
+    "ragged": (
+        "utc,eur_per_mwh\n2024-01-01T00:00Z,1,2,3\n",
+        {},
+        "has in line 2 4 cells, but 2 names of columns above them",
+    ),
     "other columns": ("time,price\n1,2\n", {}, "has the columns 'time', 'price', which none of the known forms has"),
-    "no heading": ("2024-01-01T00:00Z,1.0\n2024-01-01T01:00Z,1.0\n", {}, "Expected is one of these: ENTSO-E's export"),
+    "no heading": (
+        "2024-01-01T00:00Z,1.0\n2024-01-01T01:00Z,1.0\n",
+        {},
+        "has times where names of columns are expected",
+    ),
     "one name twice": ("day, h00,h00 \n2024-01-01,1,2\n", {}, "has two columns of one name"),
     "no date": (
         SERIES.replace("2024-01-01T05:00Z", "yesterday"),
@@ -100,7 +108,8 @@ FILES = {
         "line 9 'cheap' in column 'eur_per_mwh', which is not a price",
     ),
     "infinite price": (SERIES.replace(",7.5", ",inf"), {}, "line 9 'inf' in column"),
-    "thousands": (SERIES.replace(",7.5", ',"1,234"'), {}, "line 9 '1,234' in column"),
+    "doubtful thousands": ('utc,eur_per_mwh\n2024-01-01T05:00Z,"1,234"\n', {}, "line 2 '1,234' in column"),
+    "short years": (OLD.replace("01.01.2024 00", "01.01.24 00"), {}, "line 2 '01.01.24 00:00' in column"),
     "no time": (SERIES.replace("2024-01-01T05:00Z", ""), {}, "line 7 a price but no time"),
     "no price at all": ("utc,eur_per_mwh\n2024-01-01T00:00Z,n/e\n", {}, "holds no price"),
     "odd minutes": (SERIES + "2024-01-01T10:07Z,1\n", UTC, "those of 2024-01-01 are 7 minutes apart"),
@@ -142,12 +151,16 @@ FILES = {
         "gives times by the clock 'MSK'. Export it with times in UTC",
     ),
     "ENTSO-E with another date": (
-        OLD.replace("01.01.2024 00", "2024/01/01 00"),
+        OLD.replace("01.01.2024 00", "2024.01.01 00"),
         {},
-        "line 2 '2024/01/01 00:00' in column",
+        "line 2 '2024.01.01 00:00' in column",
     ),
     "another area": (OLD, {"zone": "BE"}, "is of BZN|NL, not of 'BE'"),
-    "Ember by day": (EMBER.replace("Datetime (UTC)", "Date"), {}, "which none of the known forms has"),
+    "Ember by day": (
+        EMBER.replace("Datetime (UTC)", "Date").replace(" 00:00:00", ""),
+        {},
+        "has days in column 'Date', but no time of the day",
+    ),
     "Ember without prices": (
         EMBER.replace("Price (EUR/MWhe)", "Price"),
         {},

@@ -2,9 +2,13 @@
 
 ENTSO-E, older   MTU (CET/CEST) [01.01.2024 00:00 - 01.01.2024 01:00], Day-ahead Price [EUR/MWh], Currency, BZN|NL
 ENTSO-E, newer   MTU (CET/CEST) or MTU (UTC) [01/01/2024 00:00:00 - …], Area, Sequence, Day-ahead Price (EUR/MWh), …
+ENTSO-E, bulk    DateTime(UTC), ResolutionCode, AreaCode, …, ContractType, Sequence, Price[Currency/MWh], Currency, …
 Ember            Country, ISO3 Code, Datetime (UTC), Datetime (Local), Price (EUR/MWhe)
+SMARD            Datum von or Start date, …, a column per area: Deutschland/Luxemburg [€/MWh] Originalauflösungen, …
+energy-charts    Date (GMT+1), Day Ahead Auction (DE-LU), …; or JSON with unix_seconds and price
 series           utc, eur_per_mwh
-wide             a row per day: h00 … h23 or 0 … 23, and day or date where the days are known
+wide             a row per day: h00 … h23, 0 … 23, 00:00 … 23:00, Hour 1 … Hour 24 (see _wide.py)
+plain            a column of times and one of prices, or days, hours and prices (see _plain.py)
 
 Only the start of an interval counts; its length follows from the others of that day. A local time that occurs twice is
 the earlier one where it comes first in the file. Of several auctions (sequences) the first counts.
@@ -13,64 +17,80 @@ the earlier one where it comes first in the file. Of several auctions (sequences
 import difflib
 import re
 
-import numpy as np
 import polars as pl
 
-from epszero.datasets._inputs import PER_MWH, Asked
+from epszero.datasets._inputs import Asked
 from epszero.datasets._mend import Quotes, local
-from epszero.datasets._table import Table
+from epszero.datasets._table import prices, times
+from epszero.datasets._wide import hour_columns
+from epszero.samples import TextTable
 
 EXPECTED = (
-    "Expected is one of these: ENTSO-E's export (columns 'MTU (CET/CEST)' and 'Day-ahead Price (EUR/MWh)'), Ember's "
-    "(columns 'Datetime (UTC)' and 'Price (EUR/MWhe)'), a series (columns 'utc' and 'eur_per_mwh'), or a row per day "
-    "(columns 'h00' to 'h23' or '0' to '23', and 'day' if you like)"
+    "Expected is one of these: ENTSO-E's export (columns 'MTU (CET/CEST)' and 'Day-ahead Price (EUR/MWh)') or bulk "
+    "file, Ember's ('Datetime (UTC)' and 'Price (EUR/MWhe)'), SMARD's, energy-charts', a series ('utc' and "
+    "'eur_per_mwh', or 'timestamp' and 'price'), or a row per day ('h00' to 'h23' or '0' to '23', and 'day' if you "
+    "like); else say time_column=… and price_column=…"
 )
-CLOCKS = {"UTC": "UTC", "CET": "Europe/Brussels", "EET": "Europe/Helsinki", "WET": "Europe/Lisbon"}
+CLOCKS = {"UTC": "UTC", "GMT": "UTC", "CET": "Europe/Brussels", "EET": "Europe/Helsinki", "WET": "Europe/Lisbon"}
 QUOTED = re.compile(r"day.?ahead price\s*[(\[]\s*(\w+)\s*/\s*mwh\s*[)\]]", re.IGNORECASE)
 EMBER_PRICE = re.compile(r"price\s*\(eur/mwhe?\)", re.IGNORECASE)
-LITTLE = 1.0  # EUR/MWh
-HOUR = re.compile(r"h?0*(\d{1,2})", re.IGNORECASE)
+ENERGY_CHARTS = re.compile(r"(?:date|datum)\s*\((?:gmt|utc|mez|cet)", re.IGNORECASE)
 
 
-def kind_of(table: Table) -> str:
+def kind_of(table: TextTable) -> str:
     """Which of the forms a file has."""
-    names = {name.lower() for name in table.cells.columns}
+    titles = table.cells.columns
+    names = {name.lower() for name in titles}
+    squeezed = {name.replace(" ", "") for name in names}
+    found = "plain"
     if any(name.startswith("mtu") for name in names):
-        return "entsoe"
-    if "datetime (utc)" in names:
-        return "ember"
-    if {"utc", "eur_per_mwh"} <= names:
-        return "series"
-    if hour_columns(table):
-        return "wide"
-    table.refuse(f"has the columns {table.columns_shown()}, which none of the known forms has", EXPECTED)
+        found = "entsoe"
+    elif "datetime (utc)" in names and not names & {"mapcode", "areacode"}:
+        found = "ember"
+    elif squeezed & {"datetime(utc)", "datetime"} and names & {"mapcode", "areacode", "resolutioncode"}:
+        found = "bulk"
+    elif any("[€/mwh]" in name or "[eur/mwh]" in name for name in names) and names & {
+        *("datum von", "start date", "anfang", "start", "uhrzeit"),
+    }:
+        found = "smard"
+    elif any(ENERGY_CHARTS.match(name) for name in titles):
+        found = "energy-charts"
+    elif {"utc", "eur_per_mwh"} <= names:
+        found = "series"
+    elif any(re.match(r"\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4}", name) for name in titles):
+        table.refuse(
+            f"has times where names of columns are expected, {table.columns_shown()}", "Put a header above them"
+        )
+    elif len(hour_columns(table)) > 1 or (hour_columns(table) and len(titles) <= 2):
+        found = "wide"
+    return found
 
 
-def entsoe(table: Table, area: str | None, asked: Asked) -> Quotes:
+def entsoe(table: TextTable, area: str | None, asked: Asked) -> Quotes:
     """ENTSO-E's export of day-ahead prices."""
     names = table.cells.columns
     when = next((name for name in names if name.lower().startswith("mtu")), None)
     if when is None:
         table.refuse(f"has no column 'MTU (…)' but {table.columns_shown()}", "Pass ENTSO-E's export")
-    clock = _clock(table, when, asked)
+    clock = clock_of(table, when, asked)
     price = _entsoe_price(table)
     zones = [name for name in names if "|" in name and not QUOTED.search(name)]
     if "Area" in names:
-        table, zone = _one_of(table, ["Area"], area, "area")
+        table, zone = one_of(table, ["Area"], area, "area")
     else:
         zone = zones[0] if zones else None
         if area is not None and (zone is None or not _same(zone, area)):
             table.refuse(f"is of {zone or 'an area that it does not name'}, not of {area!r}", "Leave it out")
-    table, notes = _first_auction(table)
+    table, notes = first_auction(table)
     start = table.cells[when].str.split(" - ").list.first()
     mark = start.str.extract(r"\((\w+)\)", 1)
     bare = start.str.replace(r"\s*\(\w+\)", "")
-    series = _universal(table.rewritten(bare.alias(when)), when, price, clock, mark)
-    source = f"{table.name!r}, ENTSO-E's export of day-ahead prices{f', {zone}' if zone else ''}"
+    series = universal(table.rewritten(bare.alias(when)), when, price, clock, mark)
+    source = f"{table.name}, ENTSO-E's export of day-ahead prices{f', {zone}' if zone else ''}"
     return Quotes(local(series, asked.time_zone), source, notes)
 
 
-def ember(table: Table, country: str | None, asked: Asked) -> Quotes:
+def ember(table: TextTable, country: str | None, asked: Asked) -> Quotes:
     """Ember's hourly table."""
     names = {name.lower(): name for name in table.cells.columns}
     when = names.get("datetime (utc)")
@@ -81,71 +101,20 @@ def ember(table: Table, country: str | None, asked: Asked) -> Quotes:
             "Pass Ember's hourly prices, or use read_prices",
         )
     places = [names[name] for name in ("country", "iso3 code") if name in names]
-    table, place = _one_of(table, places, country, "country")
-    series = _universal(table, when, price, "UTC", None)
-    source = f"{table.name!r}, Ember's European wholesale electricity prices{f', {place}' if place else ''}"
+    table, place = one_of(table, places, country, "country")
+    series = universal(table, when, price, "UTC", None)
+    source = f"{table.name}, Ember's European wholesale electricity prices{f', {place}' if place else ''}"
     return Quotes(local(series, asked.time_zone), source)
 
 
-def series(table: Table, asked: Asked) -> Quotes:
+def series(table: TextTable, asked: Asked) -> Quotes:
     """Two columns, utc and eur_per_mwh."""
     names = {name.lower(): name for name in table.cells.columns}
-    quoted = _universal(table, names["utc"], names["eur_per_mwh"], "UTC", None)
-    return Quotes(local(quoted, asked.time_zone), f"{table.name!r}, a series by UTC")
+    quoted = universal(table, names["utc"], names["eur_per_mwh"], "UTC", None)
+    return Quotes(local(quoted, asked.time_zone), f"{table.name}, a series by UTC")
 
 
-def wide(table: Table, unit: str, asked: Asked) -> Quotes:
-    """A row per day and a column per hour; rows without dates are read as days in a row."""
-    columns = hour_columns(table)
-    absent = [hour for hour in asked.hours if hour not in columns]
-    if absent:
-        table.refuse(f"has no column for hour {absent[0]}", f"Choose hours among {sorted(columns)}")
-    label = next((name for name in table.cells.columns if name.lower() in ("day", "date")), None)
-    if label is None and (asked.start or asked.end):
-        table.refuse("has no column 'day' or 'date', so start and end cannot be found", "Leave both out")
-    empty = pl.all_horizontal((pl.all().str.strip_chars() == "").fill_null(value=True))
-    table = table.only(~table.cells.select(empty).to_series())
-    if label is None:
-        days = pl.Series("day", range(table.cells.height)).cast(pl.Date)
-    else:
-        days = table.days(label)
-        if days.null_count():
-            table.refuse_row(int(days.is_null().arg_true()[0]), "no date", "Give it one")
-    per_hour = pl.DataFrame({str(hour): table.prices(name) * PER_MWH[unit] for hour, name in columns.items()})
-    long = per_hour.with_columns(day=days).unpivot(index="day", variable_name="hour", value_name="price").drop_nulls()
-    if long.height == 0:
-        table.refuse("holds no price", "Pass a file with prices")
-    quoted = long.with_columns(pl.col("hour").cast(pl.Int64), offset=0, part=0, minutes=60.0)
-    source = f"{table.name!r}, a row per day, in {unit}"
-    return Quotes(quoted, source, dated=label is not None)
-
-
-def refuse_doubtful_unit(table: Table, quotes: Quotes) -> None:
-    """EUR/kWh taken for EUR/MWh would be a thousand times too small."""
-    largest = float(np.abs(quotes.table["price"].to_numpy()).max())
-    if 0 < largest < LITTLE:
-        table.refuse(
-            f"holds no price beyond {largest:g}, which is little for EUR/MWh, and no unit was given",
-            'Say file_unit="EUR/kWh", or file_unit="EUR/MWh" if they are as small as that',
-        )
-
-
-def hour_columns(table: Table) -> dict[int, str]:
-    """The columns that are hours: h00, h0, 00 or 0, to 23."""
-    found: dict[int, str] = {}
-    for name in table.cells.columns:
-        match = HOUR.fullmatch(name)
-        if match and int(match[1]) < 24:
-            if int(match[1]) in found:
-                table.refuse(
-                    f"has two columns for hour {int(match[1])}: {found[int(match[1])]!r} and {name!r}",
-                    "Leave one of them out",
-                )
-            found[int(match[1])] = name
-    return found
-
-
-def _clock(table: Table, when: str, asked: Asked) -> str:
+def clock_of(table: TextTable, when: str, asked: Asked) -> str:
     """The time zone that the heading of the times names; the user's where it names none."""
     named = re.search(r"\((\w+)", when)
     if named is None:
@@ -155,7 +124,7 @@ def _clock(table: Table, when: str, asked: Asked) -> str:
     return CLOCKS[named[1].upper()]
 
 
-def _entsoe_price(table: Table) -> str:
+def _entsoe_price(table: TextTable) -> str:
     """The column of prices in EUR."""
     quoted = {name: match[1].upper() for name in table.cells.columns if (match := QUOTED.search(name))}
     if not quoted:
@@ -165,9 +134,7 @@ def _entsoe_price(table: Table) -> str:
     price = next((name for name, money in quoted.items() if money in ("EUR", "CURRENCY")), None)
     other = next(iter(quoted.values()))
     if price is not None and "Currency" in table.cells.columns:
-        filled = table.cells.filter(table.prices(price).is_not_null())["Currency"].str.strip_chars()
-        foreign = filled.filter(~filled.is_in(["", "EUR"])).drop_nulls()
-        price, other = (None, str(foreign[0])) if len(foreign) else (price, other)
+        refuse_foreign(table, price)
     elif price is not None and quoted[price] != "EUR":
         price, other = None, "a currency that it does not name"
     if price is None:
@@ -175,7 +142,15 @@ def _entsoe_price(table: Table) -> str:
     return price
 
 
-def _one_of(table: Table, columns: list[str], wanted: str | None, argument: str) -> tuple[Table, str | None]:
+def refuse_foreign(table: TextTable, price: str) -> None:
+    """Refuse prices whose column `Currency` names another one than EUR."""
+    filled = table.cells.filter(prices(table, price)[0].is_not_null())["Currency"].str.strip_chars()
+    foreign = filled.filter(~filled.is_in(["", "EUR"])).drop_nulls()
+    if len(foreign):
+        table.refuse(f"has prices in {foreign[0]}, not in EUR", "Export them in EUR, or convert them")
+
+
+def one_of(table: TextTable, columns: list[str], wanted: str | None, argument: str) -> tuple[TextTable, str | None]:
     """The rows of one area or country: the one wanted, or the only one."""
     cells = table.cells
     if not columns:
@@ -202,7 +177,7 @@ def _same(name: str, wanted: str) -> bool:
     return wanted.strip().lower() in (name.lower(), name.lower().split("|")[-1])
 
 
-def _first_auction(table: Table) -> tuple[Table, tuple[str, ...]]:
+def first_auction(table: TextTable) -> tuple[TextTable, tuple[str, ...]]:
     """Without the rows of further auctions, where a file has several."""
     if "Sequence" not in table.cells.columns:
         return table, ()
@@ -215,13 +190,11 @@ def _first_auction(table: Table) -> tuple[Table, tuple[str, ...]]:
     return table.only(number == least), (note,)
 
 
-def _universal(table: Table, when: str, price: str, clock: str, mark: pl.Series | None) -> pl.DataFrame:
+def universal(table: TextTable, when: str, price: str, clock: str, mark: pl.Series | None) -> pl.DataFrame:
     """utc and price of every row that has both; `mark` (CET, CEST) tells which of two equal local times is meant."""
-    rows = pl.DataFrame({"time": table.times(when), "price": table.prices(price)}).with_row_index("row")
+    rows = pl.DataFrame({"time": times(table, when), "price": prices(table, price)[0]}).with_row_index("row")
     rows = rows.with_columns(mark=pl.lit(None, pl.String) if mark is None else mark)
-    untimed = rows.filter(pl.col("time").is_null() & pl.col("price").is_not_null())
-    if untimed.height:
-        table.refuse_row(int(untimed["row"][0]), "a price but no time", "Mend it, or leave the line out")
+    refuse_untimed(table, rows)
     rows = rows.drop_nulls("time")
     place, many = pl.int_range(pl.len()).over("time"), pl.len().over("time")
     if rows.height and rows["time"][0] > rows["time"][-1]:  # the latest first
@@ -240,3 +213,10 @@ def _universal(table: Table, when: str, price: str, clock: str, mark: pl.Series 
     if rows.height == 0:
         table.refuse("holds no price", "Pass a file with prices")
     return rows.select("utc", "price")
+
+
+def refuse_untimed(table: TextTable, rows: pl.DataFrame) -> None:
+    """Refuse a price without a time."""
+    untimed = rows.filter(pl.col("time").is_null() & pl.col("price").is_not_null())
+    if untimed.height:
+        table.refuse_row(int(untimed["row"][0]), "a price but no time", "Mend it, or leave the line out")

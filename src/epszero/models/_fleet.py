@@ -3,7 +3,6 @@
 import difflib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -27,7 +26,7 @@ DEFAULT_VEHICLES = 20
 
 
 @runtime_checkable
-class Frame(Protocol):
+class PolarsFrame(Protocol):
     """A Polars DataFrame, told by what it can do: Polars itself need not be loaded."""
 
     @property
@@ -36,7 +35,18 @@ class Frame(Protocol):
     def get_columns(self) -> list[Any]: ...
 
 
-Table = PathLike | Mapping[str, Any] | Frame | Fleet
+@runtime_checkable
+class PandasFrame(Protocol):
+    """A pandas DataFrame, told in the same way."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    @property
+    def iloc(self) -> Any: ...
+
+
+Table = PathLike | Mapping[str, Any] | PolarsFrame | PandasFrame | Fleet
 """What may be given as a fleet."""
 
 
@@ -67,18 +77,16 @@ def gathered(
 
 def _columns(fleet: Any) -> dict[str, FloatArray]:
     """The columns that a fleet has, by name."""
-    if isinstance(fleet, str | os.PathLike):
-        return _from_csv(fleet)
-    if isinstance(fleet, Frame):
-        table: dict[str, Any] = dict(zip(fleet.columns, fleet.get_columns(), strict=True))
-    elif isinstance(fleet, Mapping):
-        table = dict(fleet)
+    if isinstance(fleet, Mapping):
+        table: dict[str, Any] = dict(fleet)
     elif isinstance(fleet, tuple) and hasattr(fleet, "_asdict"):
         table = fleet._asdict()  # pyright: ignore[reportAttributeAccessIssue]  (a NamedTuple)
+    elif isinstance(fleet, str | os.PathLike | PolarsFrame | PandasFrame):
+        return ez.datasets.read_fleet(fleet, required=()).columns
     else:
         refuse(
             "fleet",
-            f"must be a CSV file, a mapping, a DataFrame or a Fleet, but it is a {type(fleet).__name__}",
+            f"must be a file, a mapping, a DataFrame or a Fleet, but it is a {type(fleet).__name__}",
             "Pass one of these, with columns among " + ", ".join(Fleet._fields),
         )
     _refuse_unknown(list(table))
@@ -93,22 +101,6 @@ def _columns(fleet: Any) -> dict[str, FloatArray]:
     if not columns:
         refuse("fleet", "has no column", "Give it columns among " + ", ".join(Fleet._fields))
     return columns
-
-
-def _from_csv(path: PathLike) -> dict[str, FloatArray]:
-    import polars as pl  # noqa: PLC0415  (half a second of loading, for those who have a file)
-
-    try:
-        file = Path(path)
-        if file.is_file() and file.stat().st_size:
-            with file.open("rb") as opened:  # not by name, which Polars may take for a pattern
-                _refuse_unknown(pl.read_csv(opened, n_rows=0).columns)
-        table = ez.Samples.from_csv(path)
-    except ez.InputError as error:
-        if error.argument != "path" or error.rule is None or error.remedy is None:
-            raise
-        raise ez.InputError.about("fleet", error.rule, error.remedy) from error
-    return dict(zip(table.columns or (), np.asarray(table.values).T, strict=True))
 
 
 def _refuse_unknown(names: list[str]) -> None:

@@ -53,8 +53,9 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     Vehicle i pays wear_i ‖x_i‖² + fee_i 1ᵀx_i + priceᵀx_i + ‖x̄ − reference‖²_P for its schedule x_i, in kWh per hour,
     with 0 ≤ x_i ≤ cap_i and at least need_i kWh in all. `wear`, `fee`, `cap`, `need`: a number, a list with one per
     vehicle, or a tuple (lo, hi) from which they are drawn uniformly with `seed`; the defaults are the paper's Table I.
-    `fleet` brings them along instead: a CSV file, a mapping, a Polars DataFrame or a `Fleet`, with columns among wear,
-    fee, need and cap; what it lacks comes from the other arguments. They are found again in `game.parameters`.
+    `fleet` brings them along instead: a file (see `ez.datasets.read_fleet`), a mapping, a frame of Polars or pandas, or
+    a `Fleet`, with columns among wear, fee, need and cap; what it lacks comes from the other arguments. They are found
+    again in `game.parameters`.
 
     `reference`: kWh that the average vehicle should draw, one number or one per hour. `weight`: P, a number, one per
     hour, or a positive semidefinite matrix. `capacity`: kWh that all vehicles together may draw, one number or one
