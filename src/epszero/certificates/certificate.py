@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from epszero._checks import known_arguments, refuse
+from epszero._doors import html_of
 from epszero._memory import remembered
 from epszero._points import flat_of, length
 from epszero._types import FloatArray, Real
@@ -169,6 +170,8 @@ class Certificate:
         from epszero.certificates.record import certificate_from  # noqa: PLC0415  (it imports this module)
 
         return certificate_from(text)
+
+    _repr_html_ = html_of
 
     def __str__(self) -> str:
         percent = f"{100 * (1 - self.delta):.6g}"

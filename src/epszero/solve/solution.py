@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from epszero._checks import known_arguments
+from epszero._doors import html_of
 from epszero._double import double, to_numpy
 from epszero._points import add, norm
 from epszero._types import FloatArray, PyTree
@@ -115,6 +116,8 @@ class Solution:
         held still.
         """
         return equilibrium_check(self.problem, values_of(self.samples), self.point, agents)
+
+    _repr_html_ = html_of
 
     def __str__(self) -> str:
         return self.message
