@@ -58,6 +58,7 @@ COVERED_BY = {
     "certificates/scales.py": "tests/attacks/test_extreme_scales.py",
     "_frames.py": "tests/samples/test_frames.py",
     "_doors.py": "tests/report/test_cells.py",
+    "samples/record.py": "tests/report/test_saved.py",
     "samples/_rows.py": "tests/samples/test_samples.py",
     "_lazy.py": "tests/contracts/test_imports.py",
     "problems/given.py": "tests/problems/test_game_input.py",
@@ -235,7 +236,6 @@ COVERED_BY = {
     "solve/progress.py": "tests/solve/test_endings.py",
     "solve/setup.py": "tests/solve/test_bad_input.py",
     "solve/slater.py": "tests/solve/test_diagnosis.py",
-    "solve/solution.py": "tests/solve/test_known_answers.py",
     "solve/solve.py": "tests/solve/test_known_answers.py",
     "solve/status.py": "tests/solve/test_endings.py",
 }

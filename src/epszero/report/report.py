@@ -23,7 +23,7 @@ from epszero.audit import Audit
 from epszero.certificates import Certificate, Plan, Verdict
 from epszero.problems import AggregativeGame, Game, Minimization
 from epszero.report import answer, bars, charts, facts, forecast_view, words
-from epszero.report.files import write_file
+from epszero.report.files import checked_place, write_file
 from epszero.report.forecast import forecast
 from epszero.solve import Solution
 
@@ -40,18 +40,10 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it, whole or not at all."""
-        return write_file(_file(path), self.html)
+        return write_file(checked_place(path, "report.html"), self.html)
 
     def __repr__(self) -> str:
         return f"Page({len(self.html):,} characters)"
-
-
-def _file(path: object) -> str | os.PathLike[str]:
-    if not isinstance(path, str | os.PathLike):
-        refuse("path", f"must be the name of a file, but it is a {type(path).__name__}", 'Pass "report.html", say')
-    if Path(path).is_dir():
-        refuse("path", f"{os.fspath(path)!r} is a directory", "Name a file in it, such as report.html")
-    return path
 
 
 @known_arguments
