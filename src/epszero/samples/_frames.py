@@ -97,7 +97,7 @@ def _labelled(values: Any) -> Frame:
     if len(values.dims) == 1:
         return Frame(None if values.name is None else (_text(values.name),), lambda _: array, 1)
     labels = values.coords[values.dims[1]].values if values.dims[1] in values.coords else None
-    names = None if labels is None else tuple(_text(label) for label in labels.tolist())
+    names = None if labels is None else tuple(_text(label) for label in labels)
     return Frame(names, lambda at: array[:, at], array.shape[1])
 
 
