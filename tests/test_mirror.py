@@ -59,6 +59,10 @@ COVERED_BY = {
     "certificates/plan_rows.py": "tests/certificates/test_plan.py",
     "certificates/responses.py": "tests/certificates/test_sharp.py",
     "certificates/scales.py": "tests/attacks/test_extreme_scales.py",
+    "_frames.py": "tests/samples/test_frames.py",
+    "_doors.py": "tests/report/test_cells.py",
+    "samples/record.py": "tests/report/test_saved.py",
+    "samples/_rows.py": "tests/samples/test_samples.py",
     "_lazy.py": "tests/contracts/test_imports.py",
     "problems/given.py": "tests/problems/test_game_input.py",
     "cli/endings.py": "tests/cli/test_command_endings.py",
@@ -234,7 +238,6 @@ COVERED_BY = {
     "solve/progress.py": "tests/solve/test_endings.py",
     "solve/setup.py": "tests/solve/test_bad_input.py",
     "solve/slater.py": "tests/solve/test_diagnosis.py",
-    "solve/solution.py": "tests/solve/test_known_answers.py",
     "solve/solve.py": "tests/solve/test_known_answers.py",
     "solve/status.py": "tests/solve/test_endings.py",
 }

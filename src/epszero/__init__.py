@@ -66,6 +66,7 @@ if typing.TYPE_CHECKING:
     from epszero.problems import VariationalInequality as VariationalInequality
     from epszero.problems import declare as declare
     from epszero.report import Page as Page
+    from epszero.report import load as load
     from epszero.report import report as report
     from epszero.samples import Samples as Samples
     from epszero.solve import Solution as Solution
@@ -91,7 +92,7 @@ _PUBLIC = {
         *("AffineConstraint", "AggregativeGame", "ConvexConstraint", "ConvexityWarning", "Game", "Inclusion"),
         *("Minimization", "VariationalInequality", "declare"),
     ),
-    "report": ("Page", "report"),
+    "report": ("Page", "load", "report"),
     "samples": ("Samples",),
     "solve": ("Solution", "SolveError", "Status", "reference_equilibrium", "solve", "solve_many"),
 }

@@ -37,6 +37,13 @@ class Node:
         """A copy with some attributes changed."""
         return self.holding(**(vars(self) | {name: _held(value) for name, value in changes.items()}))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles: arrays of JAX as NumPy's, marked, since JAX would bring them back in its own precision."""
+        return {name: _off_device(value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _back(value) for name, value in state.items()})
+
     def __repr__(self) -> str:
         shown = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         fields = ", ".join(f"{name}={_brief(value)}" for name, value in shown.items())
@@ -52,6 +59,38 @@ def _flatten(node: Node) -> tuple[list[tuple[Any, Any]], tuple[tuple[str, ...], 
 def _unflatten(cls: type[Node], aux: tuple[tuple[str, ...], tuple[Any, ...]], leaves: Any) -> Node:
     names, metadata = aux
     return cls.holding(**dict(zip(names, leaves, strict=True)), **dict(metadata))
+
+
+class _OfJax:
+    """An array that was JAX's, on its way."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+
+
+def _off_device(value: Any) -> Any:
+    """The value with every array of JAX marked; nodes inside it are left to themselves."""
+    if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value, is_leaf=_is_node)):
+        return value
+    return jax.tree.map(lambda leaf: _OfJax(leaf) if isinstance(leaf, jax.Array) else leaf, value, is_leaf=_is_node)
+
+
+def _back(value: Any) -> Any:
+    """What `_off_device` was given, bit for bit; arrays of NumPy are read-only again."""
+    leaves = jax.tree.leaves(value, is_leaf=_is_node)
+    for leaf in leaves:
+        if isinstance(leaf, np.ndarray):
+            leaf.flags.writeable = False
+    if not any(isinstance(leaf, _OfJax) for leaf in leaves):
+        return value
+    with jax.enable_x64(True):
+        return jax.tree.map(
+            lambda leaf: jax.device_put(leaf.array) if isinstance(leaf, _OfJax) else leaf, value, is_leaf=_is_node
+        )
+
+
+def _is_node(value: Any) -> bool:
+    return isinstance(value, Node)
 
 
 def _held(value: Any) -> Any:

@@ -215,3 +215,50 @@ def test_without_javascript_all_is_there(visit):
     page = visit("full", java_script_enabled=False)
     assert not page.locator("#controls").is_visible()
     assert page.locator("#forecast table").count() == 2
+
+
+@pytest.fixture(scope="module")
+def cells(game, tmp_path_factory):
+    """What a notebook shows of each of five objects, on a page whose theme says nothing, is light, or is dark."""
+    days = np.random.default_rng(0).uniform(0.02, 0.25, size=(200, 4))
+    prices = ez.Samples(days, support=ez.sets.Box(0.0, 0.5), columns=[EVIL, "b", "c", "</style>"])
+    good = ez.certify(ez.solve(game, prices))
+    things = (
+        prices,
+        good.solution,
+        good,
+        ez.audit(game, prices, budget=0.5),
+        ez.plan(game, target=1.0, samples=prices),
+    )
+    body, folder = "".join(one._repr_html_() for one in things), tmp_path_factory.mktemp("cells")
+    themes = {"": "", "light": 'data-jp-theme-light="true"', "dark": 'data-jp-theme-light="false"'}
+    for theme, says in themes.items():
+        page = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,"><body {says}>{body}'
+        )
+        (folder / f"{theme}.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("theme", ["", "light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_cells_follow_the_notebook_then_the_system(browser, cells, theme, scheme):
+    page, troubles, asked = browser.new_page(color_scheme=scheme), [], []
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    place = (cells / f"{theme}.html").as_uri()
+    page.goto(place)
+    assert (troubles, [url for url in asked if not url.startswith("data:")]) == ([], [place])
+    assert page.evaluate("window.hit") is None
+    assert page.locator(".epszero-cell").count() == 5
+    light = (theme or scheme) == "light"
+    for paper, ink in page.evaluate(
+        "[...document.querySelectorAll('.epszero-cell')].map(e => [e, e.querySelector('p')].map((one, i) => "
+        "getComputedStyle(one)[i ? 'color' : 'backgroundColor'].match(/\\d+/g).map(Number)))"
+    ):
+        assert all(part > 128 for part in paper) == light
+        assert all(part > 128 for part in ink) != light
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.close()

@@ -13,14 +13,17 @@ demo = import_module("epszero.cli.demo")
 def test_it_prints_and_writes_everything(run, reported, monkeypatch):
     monkeypatch.setattr(demo, "VEHICLES", 2)
     monkeypatch.setattr(demo, "DAYS", 300)
+    monkeypatch.setattr(demo, "TRIALS", 3)
     found = SimpleNamespace(assumptions={"independent": SimpleNamespace(evidence="days are alike")})
     monkeypatch.setattr(ez, "audit", lambda *_: found)  # slow, and tested elsewhere
     result = run("demo", "--out", "new/demo")
     assert result.exit_code == 0, result.output
-    for word in ("13:00", "€/kWh", "independent solver", "days are alike", "verdict: conditional", "holds up"):
+    for word in ("13:00", "€/kWh", "independent solver", "days are alike", "verdict: conditional", "holds up",
+                 "3 data sets", "exact binomial limit", "largest saving"):  # fmt: skip
         assert word in result.stdout
     written = sorted(path.name for path in Path("new/demo").iterdir())
-    assert written == ["certificate.json", "charging.pdf", "charging.png", "charging.svg", "report.html"]
+    pictures = [f"{name}.{form}" for name in ("charging", "truth") for form in ("pdf", "png", "svg")]
+    assert written == sorted(["certificate.json", "report.html", *pictures])
     assert Path("new/demo/charging.png").read_bytes()[:4] == b"\x89PNG"
     assert ez.Certificate.from_json(Path("new/demo/certificate.json").read_text()).verdict == "conditional"
     ((_, options),) = reported

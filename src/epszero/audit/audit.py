@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from epszero._checks import InputError, count, known_arguments, one_positive, refuse
+from epszero._doors import html_of
 from epszero._double import double
 from epszero._types import PyTree, Real
 from epszero.audit import noise
@@ -85,6 +86,8 @@ class Audit:
             "order": None if self.order is None else {**vars(self.order), "p_value": self.order.p_value},
         }
         return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+
+    _repr_html_ = html_of
 
     def __str__(self) -> str:
         lines = [f"structure   {self.structure}", "constants"]
@@ -343,9 +346,9 @@ def _independent(problem: Problem, sets: list[Samples], order: Order | None, see
     repeated = [one for one in sets if one.repeated]
     if repeated:
         return Assumption(Standing.VIOLATED, f"{repeated[0].repeated} of {len(repeated[0])} rows are repetitions")
-    worst = min(_orders(sets, order, seed), key=lambda one: one.ljung_box)
+    place, worst = min(enumerate(_orders(sets, order, seed)), key=lambda one: one[1].ljung_box)
     said = (
-        f"lag-1 autocorrelation {worst.lag_one:.2f} (entry {worst.column}), Ljung–Box p = "
+        f"lag-1 autocorrelation {worst.lag_one:.2f} ({sets[place].called(worst.column)}), Ljung–Box p = "
         f"{max(worst.ljung_box, 1e-300):.2g} over {worst.lags} lags, effective sample size {worst.effective:.0f} "
         f"of {worst.samples}"
     )

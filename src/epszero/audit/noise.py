@@ -48,7 +48,8 @@ def _unbounded(facts: Facts, samples: list[Samples], x: PyTree) -> Assumption:
             :, entry
         ]
         far = int(np.argmax(np.abs(values)))
-        said = f"the support is unbounded along entry {entry} of ξ, which moves O; sample {far} is at {values[far]:.4g}"
+        along = samples[0].called(entry) if len(samples) == 1 else f"entry {entry}"
+        said = f"the support is unbounded along {along} of ξ, which moves O; sample {far} is at {values[far]:.4g}"
         return Assumption(Standing.VIOLATED, said, sample=far)
     normal = _normal(samples[0], moving) if len(samples) == 1 else None
     if normal is None:
@@ -56,7 +57,7 @@ def _unbounded(facts: Facts, samples: list[Samples], x: PyTree) -> Assumption:
     entry, p, sample, far = normal
     said = (
         f"no support is declared, and as far as {len(samples[0])} samples can tell ξ is normal, which has no bound "
-        f"(entry {entry}: p = {p:.2g}; sample {sample} is {far:.3g} standard deviations out). "
+        f"({samples[0].called(entry)}: p = {p:.2g}; sample {sample} is {far:.3g} standard deviations out). "
         "If a bound is known: Samples(values, support=…)"
     )
     return Assumption(Standing.VIOLATED, said, sample=sample)

@@ -2,13 +2,16 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from epszero._checks import known_arguments, refuse
+from epszero._checks import known_arguments, one_of, refuse
+from epszero._doors import html_of
+from epszero._frames import Library, framed
 from epszero._memory import remembered
 from epszero._points import flat_of, length
 from epszero._types import FloatArray, Real
@@ -34,7 +37,9 @@ from epszero.certificates.sharp import Sharp
 from epszero.facts import Provenance
 from epszero.samples import Samples
 from epszero.solve import Solution
+from epszero.solve.labels import column_names, listed, named_rows
 
+Which = Literal["intervals", "aggregate", "multipliers"]
 NO_GAME = "the problem is not a game"
 NO_MINIMUM = "the problem is not a minimisation"
 FEW = 20  # samples, below which nothing is said of what is likely
@@ -167,6 +172,29 @@ class Certificate:
         why = missing(self)
         return "" if why is None else why[0]
 
+    @known_arguments
+    def to_frame(
+        self, of: Which = "intervals", agents: Sequence[str] | None = None, library: Library = "polars"
+    ) -> Any:
+        """Error bars as a DataFrame: a line for each entry, with its lower end, its value at x and its upper end.
+
+        `of`: "intervals" for the entries of x, "aggregate" for sums over agents, "multipliers" for shared constraints.
+        `agents`: names for the agents. What holds together is said by `certificate.intervals.says` and its like.
+        """
+        one_of("of", of, ("intervals", "aggregate", "multipliers"), "Leave it out for the entries of x")
+        band = getattr(self, of)
+        assert self.solution is not None, "a record has no bands"
+        problem, samples = self.solution.problem, self.solution.samples
+        if of == "intervals":
+            labels = named_rows(listed(problem, self.solution.x, samples), agents)
+        elif of == "aggregate":
+            names, many = column_names(samples), len(flat_of(band.value))
+            labels = {"entry": list(names) if names is not None and len(names) == many else list(range(many))}
+        else:
+            labels = {"constraint": list(range(len(flat_of(band.value))))}
+        sides = {name: flat_of(getattr(band, name)) for name in ("lower", "value", "upper")}
+        return framed(labels | sides, library)
+
     def to_json(self) -> str:
         """Everything, and all it takes to recompute ε: see `ez.verify`."""
         from epszero.certificates.record import record_of  # noqa: PLC0415  (it imports this module)
@@ -179,6 +207,8 @@ class Certificate:
         from epszero.certificates.record import certificate_from  # noqa: PLC0415  (it imports this module)
 
         return certificate_from(text)
+
+    _repr_html_ = html_of
 
     def __str__(self) -> str:
         percent = f"{100 * (1 - self.delta):.6g}"

@@ -26,7 +26,7 @@ from epszero.certificates.together import prepare
 from epszero.facts import Unknown, has_costs
 from epszero.oracles import strategies
 from epszero.samples import Samples
-from epszero.solve import Solution
+from epszero.solve import Solution, Solutions
 
 NOTHING = Consequence(None, "")
 NAMED = "named by the user"
@@ -93,12 +93,16 @@ def _checked(solution: Any, delta: Any, using: Any) -> float:
     return share
 
 
+def _is_listed(given: Any) -> bool:
+    return isinstance(given, list | tuple | Solutions)
+
+
 @known_arguments
 def certify_many(
     solutions: Sequence[Solution], delta: float = 0.05, using: Kind | None = None, of: str | Linear | None = None
 ) -> list[Certificate]:
     """A certificate for each solution of `ez.solve_many`, each at level δ; what they share is computed together."""
-    if not isinstance(solutions, list | tuple) or not solutions:
+    if not _is_listed(solutions) or not len(solutions):
         refuse("solutions", "must be a list with at least one solution", "Pass what ez.solve_many returned")
     share = _checked(solutions[0], delta, using)
     for solution in solutions[1:]:

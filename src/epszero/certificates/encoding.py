@@ -71,6 +71,11 @@ def rebuilt(value: Any, samples: Mapping[str, Samples]) -> Kind:
     return kind
 
 
+def decoded(value: Any) -> Any:
+    """A set or a setting as `encoded` was given it; raises `CannotRebuild`, or one of FAULTS."""
+    return _decoded(value, {})
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from epszero._checks import count, known_arguments, one_of, one_positive, refuse
+from epszero._doors import html_of
 from epszero._double import double
 from epszero.certificates._base import Kind
 from epszero.certificates._inputs import checked_bound, checked_delta, checked_problem
@@ -91,6 +92,8 @@ class Plan:
         if self.counts:
             return f"Collect {said} samples: {best.call} should then do, in nine cases of ten.{sure}"
         return f"{best.call} should give {said} or less, in nine cases of ten.{sure}"
+
+    _repr_html_ = html_of
 
     def __str__(self) -> str:
         width = max(len(row.kind) for row in self.rows)

@@ -59,7 +59,7 @@ def record_of(certificate: Certificate) -> dict[str, Any]:
         **claims_of(certificate, solution.problem),
         "kind": encoded(certificate.using.recordable(most)),
         "data": _data(certificate, solution),
-        "run": _run(solution),
+        "run": run_of(solution),
         "point": packed(solution.point),
         "element": packed(solution.element),
         "versions": {
@@ -173,7 +173,7 @@ def brief(samples: Samples) -> dict[str, Any]:
     }
 
 
-def _run(solution: Solution) -> dict[str, Any]:
+def run_of(solution: Solution) -> dict[str, Any]:
     """What was asked for, and how it ended. A step that is a function of k is written down by its values."""
     asked = solution.asked
     return {
@@ -209,7 +209,11 @@ def _packed(leaf: Any) -> dict[str, Any]:
 
 def unpacked(problem: Problem, given: list[dict[str, Any]]) -> PyTree:
     """A point of the problem again."""
-    leaves = [_array(part) for part in given]
+    return nested(problem, [_array(part) for part in given])
+
+
+def nested(problem: Problem, leaves: list[Any]) -> PyTree:
+    """A point of the problem from its leaves, refused where they do not fit."""
     structure = jax.tree.structure(problem.strategies.parts, is_leaf=is_part)
     wanted = structure.num_leaves + (problem.coupling is not None)
     if len(leaves) != wanted:

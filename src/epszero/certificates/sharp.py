@@ -67,6 +67,10 @@ class Sharp:
     certified: Any  # of each agent: whether its response stays on its face for all of U
     roots: "Roots"  # of T and of what agents save: they belong to the piece
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles: what is worked out on the way is functions, and worked out again."""
+        return {name: value for name, value in vars(self).items() if name != "_balls"}
+
     @cached_property
     def _balls(self) -> dict[str, Callable[[float], MeanSet]]:
         """Confidence sets for the means of maps of φ(ξ), by the name of the map, for every δ."""

@@ -1,7 +1,10 @@
 """What models ask of their arguments, in the house's sentences: argument, rule, remedy."""
 
+import functools
+import inspect
 import os
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,3 +99,36 @@ def _refuse_first(argument: str, array: FloatArray, bad: NDArray[np.bool_], rule
     entry = array[tuple(index)]
     what = "NaN" if np.isnan(entry) else f"{entry:g}"
     refuse(f"{argument}{index or ''}", f"{rule}, but it is {what}", "Correct that entry" if index else "Correct it")
+
+
+class Made:
+    """What a factory returned, a function inside a function, which is pickled as the call that made it."""
+
+    def __init__(self, factory: "Factory", arguments: tuple[Any, ...]) -> None:
+        self._factory, self._arguments = factory, arguments
+        self._function = factory.function(*arguments)
+        self.__signature__ = inspect.signature(self._function)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._factory, self._arguments
+
+
+class Factory:
+    """Decorates a factory of functions, so that they can be pickled; `remember`: equal arguments give the same one."""
+
+    def __init__(self, function: Callable[..., Callable[..., Any]], *, remember: bool = True) -> None:
+        self.function = function
+        self.__doc__, self.__module__, self.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+        self._made = functools.lru_cache(maxsize=128)(self._make) if remember else self._make
+
+    def __call__(self, *arguments: Any) -> Made:
+        return self._made(*arguments)
+
+    def _make(self, *arguments: Any) -> Made:
+        return Made(self, arguments)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # a name in its module

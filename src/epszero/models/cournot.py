@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import epszero as ez
-from epszero.models._inputs import FloatArray, count, each, each_or_drawn, generator
+from epszero.models._inputs import Factory, FloatArray, count, each, each_or_drawn, generator
 from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
 from epszero.problems import Declared
 from epszero.report import COLOURS, GREY, SPREAD, beside, figure, tidy, whole
@@ -91,7 +91,7 @@ def cournot(  # noqa: PLR0913  (a firm, a market, and what limits them)
     )
 
 
-@functools.lru_cache(maxsize=128)
+@Factory
 def _cost(firms: int) -> Callable[..., jax.Array | FloatArray]:
     """The cost of a firm among so many. One function per count: all such games share compiled programs."""
 
@@ -102,7 +102,7 @@ def _cost(firms: int) -> Callable[..., jax.Array | FloatArray]:
     return cost
 
 
-@functools.lru_cache(maxsize=128)
+@Factory
 def _known(firms: int) -> Callable[..., jax.Array | FloatArray]:
     return lambda own, average, firm: _cost(firms)(own, average, firm.intercept, firm)
 

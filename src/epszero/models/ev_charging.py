@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
-from epszero.models._inputs import FloatArray, count, each, numbers, refuse
+from epszero.models._inputs import Factory, FloatArray, count, each, numbers, refuse
 from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
 from epszero.problems import Declared
 from epszero.report import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, beside, figure, tidy
@@ -77,7 +77,7 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     return ez.AggregativeGame(ez.oracles.Affine(cost), cars, schedules, shared, declared=declared, picture=picture)
 
 
-@functools.lru_cache(maxsize=128)
+@Factory
 def _cost(reference: tuple[float, ...], weight: bytes, axes: int) -> Callable[..., jax.Array | FloatArray]:
     """The cost of a vehicle. One function per setting: games that differ in their fleets share compiled programs."""
     target = np.array(reference)

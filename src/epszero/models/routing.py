@@ -11,6 +11,7 @@ affine times it is a potential game too. With N trips the pseudogradient is mono
 always for power ≤ 3: an edge adds t′(v)(I + 11ᵀ + (power − 1) w1ᵀ) to the Jacobian, w the trips' shares of v.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import epszero as ez
-from epszero.models._inputs import FloatArray, count, refuse
+from epszero.models._inputs import Factory, FloatArray, count, refuse
 from epszero.models._map import Places, draw_map, places
 from epszero.models._network import Edge, Network, Node, Path, Road, Trip, distances, network
 from epszero.models._pictures import note, sample_rows, strategies_of, with_bands
@@ -146,6 +147,7 @@ class _Map:
         return sheet
 
 
+@functools.partial(Factory, remember=False)
 def _beckmann(net: Network) -> Cost:
     """Σ_e ∫₀^{v_e} t_e, where the delays are added to the times."""
 
@@ -156,11 +158,13 @@ def _beckmann(net: Network) -> Cost:
     return potential
 
 
+@functools.partial(Factory, remember=False)
 def _own_time(net: Network, i: int) -> Cost:
     """Σ_e (Δ_i x_i)_e t_e(v_e)."""
     uses = net.of_trip(i)
     return lambda x, delay: (uses @ x[i]) @ (net.times(net.uses @ jnp.concatenate(x)) + delay)
 
 
+@functools.partial(Factory, remember=False)
 def _without_delay(cost: Cost) -> Cost:
     return lambda x: cost(x, 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import epszero as ez
-from epszero.models._inputs import FloatArray, count, number, numbers, refuse
+from epszero.models._inputs import Factory, FloatArray, count, number, numbers, refuse
 from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
 from epszero.problems import Declared
 from epszero.report import BLUE, ORANGE, figure, tidy, whole
@@ -63,7 +63,7 @@ def zero_sum(
     if shape is not None and _shape(shape) != (m, n):
         refuse("shape", f"is {tuple(shape)}, but the matrix is {m} × {n}", "Leave shape out")
     kappa = float(np.linalg.norm(A, 2))
-    return _game([lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])], (m, n), A, _with(declared, kappa))
+    return _game([_known(A), _opposite(_known(A))], (m, n), A, _with(declared, kappa))
 
 
 def _with(declared: Declared | None, kappa: float) -> Declared | None:
@@ -78,12 +78,22 @@ def _game(costs: Sequence[Cost], shape: Shape, matrix: FloatArray | None, declar
     return ez.Game(costs, simplices, declared=declared, picture=functools.partial(_draw, matrix=matrix, shape=shape))
 
 
-@functools.lru_cache(maxsize=128)
+@functools.partial(Factory, remember=False)
+def _known(A: FloatArray) -> Cost:
+    return lambda x: x[0] @ A @ x[1]
+
+
+@functools.partial(Factory, remember=False)
+def _opposite(cost: Cost) -> Cost:
+    return lambda x: -cost(x)
+
+
+@Factory
 def _uncertain(m: int, n: int) -> Cost:
     return lambda x, xi: x[0] @ xi.reshape(m, n) @ x[1]
 
 
-@functools.lru_cache(maxsize=128)
+@Factory
 def _negative(cost: Cost) -> Cost:
     return lambda x, xi: -cost(x, xi)
 

@@ -45,8 +45,8 @@ class AffineInFeatures(Oracle):
     @known_arguments
     def __init__(self, G: Callable[..., Any], C: Callable[..., Any], phi: Callable[..., Any] | None = None) -> None:
         _require_functions(G=G, C=C, phi=phi or OWN_FEATURES)
-        product = C if _takes_two(C) else _contraction(C)
-        self.joint = Opaque(lambda x, f: jax.tree.map(jnp.add, G(x), product(x, f)))
+        product = C if _takes_two(C) else _Contraction(C)
+        self.joint = Opaque(_Sum(G, product))
         self.features = _features(phi)
         self.structure_name = "affine in features"
 
@@ -83,7 +83,7 @@ class AffineInFeatures(Oracle):
 def Additive(G: Callable[..., Any], phi: Callable[..., Any] | None = None) -> AffineInFeatures:
     """G(x) + φ(ξ): additive noise. φ(ξ) broadcasts against G(x), as prices do that all agents pay alike."""
     _require_functions(G=G, phi=phi or OWN_FEATURES)
-    return joint_oracle(Opaque(lambda x, f: jax.tree.map(jnp.add, G(x), f)), _features(phi), "additive")
+    return joint_oracle(Opaque(_Sum(G)), _features(phi), "additive")
 
 
 @known_arguments
@@ -108,7 +108,7 @@ def _features(phi: Callable[..., Any] | None) -> Opaque:
 @functools.lru_cache(maxsize=256)
 def _features_of(phi: Opaque) -> Opaque:
     """One function for each φ, so that costs with the same features are seen to have them."""
-    return Opaque(lambda _, xi: phi(xi))
+    return Opaque(_OfSample(phi))
 
 
 def _require_functions(**functions: Any) -> None:
@@ -122,8 +122,34 @@ def _takes_two(function: Callable[..., Any]) -> bool:
     return len([p for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]) == 2
 
 
-def _contraction(C: Callable[..., Any]) -> Callable[..., Any]:
-    def product(x: PyTree, f: Any) -> PyTree:
-        return jax.tree.map(lambda c: jnp.tensordot(c, f, axes=jnp.ndim(f)), C(x))
+# Functions made of the user's, as classes: a function inside a function cannot be pickled.
 
-    return product
+
+class _Sum:
+    """(x, f) ↦ G(x) + C(x)f, or G(x) + f."""
+
+    def __init__(self, G: Callable[..., Any], product: Callable[..., Any] | None = None) -> None:
+        self.G, self.product = G, product
+
+    def __call__(self, x: PyTree, f: PyTree) -> PyTree:
+        return jax.tree.map(jnp.add, self.G(x), f if self.product is None else self.product(x, f))
+
+
+class _Contraction:
+    """(x, f) ↦ C(x)f for C(x) an array with the axes of φ last."""
+
+    def __init__(self, C: Callable[..., Any]) -> None:
+        self.C = C
+
+    def __call__(self, x: PyTree, f: Any) -> PyTree:
+        return jax.tree.map(lambda c: jnp.tensordot(c, f, axes=jnp.ndim(f)), self.C(x))
+
+
+class _OfSample:
+    """(·, ξ) ↦ φ(ξ)."""
+
+    def __init__(self, phi: Opaque) -> None:
+        self.phi = phi
+
+    def __call__(self, _: PyTree, xi: PyTree) -> PyTree:
+        return self.phi(xi)

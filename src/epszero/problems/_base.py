@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from epszero._checks import refuse
+from epszero._doors import picture_of
 from epszero._double import on_device
 from epszero._memory import remembered
 from epszero._types import PyTree
@@ -58,6 +59,13 @@ class Problem:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable: {name!r} cannot be deleted.")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Back from a pickle, where arrays lose their read-only mark."""
+        for leaf in jax.tree.leaves(state):
+            if isinstance(leaf, np.ndarray):
+                leaf.flags.writeable = False
+        self.__dict__.update(state)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(A={self.strategies}, B {self.oracle.structure})"
 
@@ -69,10 +77,16 @@ class Problem:
         return other
 
     def plot(self, solution: Any, **options: Any) -> Any:
-        """A picture of the solution, as a Matplotlib figure, where the model comes with one."""
-        if self.picture is None:
-            refuse("plot", f"this {type(self).__name__} has no picture of its own", "Draw solution.x with Matplotlib")
-        return self.picture(solution, **options)
+        """A picture of the solution, as a Matplotlib figure: the model's own, or else bars or lines for every agent.
+
+        `certificate=` draws its error bars. Models may take more options.
+        """
+        if self.picture is not None:
+            return self.picture(solution, **options)
+        unknown = next((name for name in options if name != "certificate"), None)
+        if unknown is not None:
+            refuse(unknown, "plot has no such argument here", "It takes: solution, certificate")
+        return picture_of(self, solution, options.get("certificate"))
 
     def lifted(self, x: PyTree) -> PyTree:
         """x as the methods see it: with multipliers, at first 0, where constraints are shared."""

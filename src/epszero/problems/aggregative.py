@@ -73,7 +73,7 @@ class AggregativeGame(Problem):
         self.cost, uncertain = _four_arguments(
             "cost", cost.joint.function if isinstance(cost, AffineInFeatures) else cost, parameters is not None
         )
-        self.gradient = _gradient(self.cost, self.agents)
+        self.gradient = _Gradient(self.cost, self.agents)
         gradient = self.gradient
         if pseudogradient is not None:
             gradient, same = _four_arguments("pseudogradient", pseudogradient, parameters is not None)
@@ -184,8 +184,14 @@ def _agents(parameters: PyTree, A: Backward, given: int | None) -> int:
     return counts[first]
 
 
-def _wrapped(function: Callable[..., Any], places: tuple[int, ...]) -> Callable[..., Any]:
-    return lambda *four: function(*[four[place] for place in places])
+class _Wrapped:
+    """A function of some of four arguments as one of all; a class, so that it can be pickled."""
+
+    def __init__(self, function: Callable[..., Any], places: tuple[int, ...]) -> None:
+        self.function, self.places = function, places
+
+    def __call__(self, *four: Any) -> Any:
+        return self.function(*[four[place] for place in self.places])
 
 
 def _four_arguments(argument: str, function: Callable[..., Any], parametrised: bool) -> tuple[Callable[..., Any], bool]:
@@ -205,14 +211,15 @@ def _four_arguments(argument: str, function: Callable[..., Any], parametrised: b
             else "(own, average, xi), or (own, average), as parameters is None"
         )
         refuse(argument, f"must take {wanted}, but it takes {many} arguments", "Write it with these arguments")
-    return _wrapped(function, forms[many]), 2 in forms[many]
+    return _Wrapped(function, forms[many]), 2 in forms[many]
 
 
-def _gradient(cost: Callable[..., Any], agents: int) -> Callable[..., Any]:
+class _Gradient:
     """(own, average, ξ, p) ↦ ∂f/∂own + (1/N) ∂f/∂average."""
 
-    def gradient(own: PyTree, average: PyTree, xi: PyTree, parameters: PyTree) -> PyTree:
-        direct, through = jax.grad(cost, argnums=(0, 1))(own, average, xi, parameters)
-        return add(direct, jax.tree.map(lambda leaf: jnp.asarray(leaf) / agents, through))
+    def __init__(self, cost: Callable[..., Any], agents: int) -> None:
+        self.cost, self.agents = cost, agents
 
-    return gradient
+    def __call__(self, own: PyTree, average: PyTree, xi: PyTree, parameters: PyTree) -> PyTree:
+        direct, through = jax.grad(self.cost, argnums=(0, 1))(own, average, xi, parameters)
+        return add(direct, jax.tree.map(lambda leaf: jnp.asarray(leaf) / self.agents, through))

@@ -39,7 +39,7 @@ class Minimization(Problem):
         if isinstance(self.loss, Blocks):
             refuse("loss", "must be one function of all of x", "Add the losses up in one function")
         A = Backward("regularizer", Zero() if regularizer is None else regularizer)
-        super().__init__(A, self.loss.transformed(jax.grad), declared)
+        super().__init__(A, self.loss.transformed(Gradient), declared)
 
     def examine(self, data: PyTree, x: PyTree, *, proved: bool = False) -> Examination:
         return Examination() if proved else examine_loss(self, data, x)
@@ -53,3 +53,13 @@ class Minimization(Problem):
 
     def refuse_undefined(self, data: PyTree, x: PyTree) -> None:
         refuse_undefined_loss(self, data, x)
+
+
+class Gradient:
+    """(x, …) ↦ ∇f in x; a class, so that it can be pickled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, x: PyTree, *xi: PyTree) -> PyTree:
+        return jax.grad(self.function)(x, *xi)

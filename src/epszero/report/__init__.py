@@ -2,8 +2,12 @@
 
 from epszero.report.files import WRITING as WRITING
 from epszero.report.files import write_file as write_file
+from epszero.report.pictures import error_bars as error_bars
+from epszero.report.pictures import note as note
+from epszero.report.pictures import with_bands as with_bands
 from epszero.report.report import Page as Page
 from epszero.report.report import report as report
+from epszero.report.saved import load as load
 from epszero.report.style import BLUE as BLUE
 from epszero.report.style import COLOURS as COLOURS
 from epszero.report.style import FORMS as FORMS

@@ -8,8 +8,19 @@ import secrets
 import threading
 from pathlib import Path
 
+from epszero._checks import refuse
+
 WRITING = threading.RLock()
 """Held while files are written: who ends the process takes it first."""
+
+
+def checked_place(path: object, example: str) -> str | os.PathLike[str]:
+    """The name of a file, refused in a sentence where it is something else."""
+    if not isinstance(path, str | os.PathLike):
+        refuse("path", f"must be the name of a file, but it is a {type(path).__name__}", f'Pass "{example}", say')
+    if Path(path).is_dir():
+        refuse("path", f"{os.fspath(path)!r} is a directory", f"Name a file in it, such as {example}")
+    return path
 
 
 def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:

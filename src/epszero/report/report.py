@@ -23,7 +23,7 @@ from epszero.audit import Audit
 from epszero.certificates import Certificate, Plan, Verdict
 from epszero.problems import AggregativeGame, Game, Minimization
 from epszero.report import answer, bars, charts, facts, forecast_view, words
-from epszero.report.files import write_file
+from epszero.report.files import checked_place, write_file
 from epszero.report.forecast import forecast
 from epszero.solve import Solution
 
@@ -40,18 +40,10 @@ class Page:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it, whole or not at all."""
-        return write_file(_file(path), self.html)
+        return write_file(checked_place(path, "report.html"), self.html)
 
     def __repr__(self) -> str:
         return f"Page({len(self.html):,} characters)"
-
-
-def _file(path: object) -> str | os.PathLike[str]:
-    if not isinstance(path, str | os.PathLike):
-        refuse("path", f"must be the name of a file, but it is a {type(path).__name__}", 'Pass "report.html", say')
-    if Path(path).is_dir():
-        refuse("path", f"{os.fspath(path)!r} is a directory", "Name a file in it, such as report.html")
-    return path
 
 
 @known_arguments
@@ -76,21 +68,22 @@ def report(
     record = None if told is None else json.loads(told)
     context = {
         "title": heading,
-        "certificate": None if certificate is None else _certificate(certificate, solution),
+        "certificate": None if certificate is None else certificate_view(certificate, solution),
         "forecast": forecast_view.view(None if certificate is None else forecast(certificate, solution)),
         "solution": None if solution is None else _solution(solution, certificate),
-        "audit": None if given.get("audit") is None else _audit(given["audit"]),
-        "plan": None if given.get("plan") is None else _plan(given["plan"]),
+        "audit": None if given.get("audit") is None else audit_view(given["audit"]),
+        "plan": None if given.get("plan") is None else plan_view(given["plan"]),
         "asked": [row for row in (asked, drawn) if row is not None],
         "data": facts.data(record, solution),
         "versions": facts.versions(record),
         "record": _record(told),
         **_assets(),
     }
-    return Page(_rendered(context).replace("\x00", "\ufffd").encode("utf-8", "replace").decode())
+    return Page(rendered("page.html", context))
 
 
-def _rendered(context: dict[str, Any]) -> str:
+def rendered(template: str, context: dict[str, Any]) -> str:
+    """A template filled in, all text escaped, and valid UTF-8 whatever the text was."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  (for those who make a page)
 
     environment = Environment(
@@ -101,7 +94,8 @@ def _rendered(context: dict[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("page.html").render(context)
+    text = environment.get_template(template).render(context)
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def _sorted_out(parts: tuple[object, ...]) -> dict[str, Any]:
@@ -172,7 +166,8 @@ def _kind(solution: Solution) -> str:
     )
 
 
-def _certificate(certificate: Certificate, solution: Solution | None) -> dict[str, Any]:
+def certificate_view(certificate: Certificate, solution: Solution | None) -> dict[str, Any]:
+    """All that a template needs of it."""
     symbol, means = words.VERDICTS[certificate.verdict]
     refused = certificate.verdict is Verdict.REFUSED
     problem = None if solution is None else solution.problem
@@ -215,7 +210,8 @@ def _solution(solution: Solution, certificate: Certificate | None) -> dict[str, 
     }
 
 
-def _audit(audit: Audit) -> dict[str, Any]:
+def audit_view(audit: Audit) -> dict[str, Any]:
+    """All that a template needs of it."""
     return {
         "headline": words.audit_headline(audit),
         "structure": str(audit.structure),
@@ -227,7 +223,8 @@ def _audit(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def plan_view(plan: Plan) -> dict[str, Any]:
+    """All that a template needs of it."""
     return {"headline": words.plan_headline(plan), "question": plan.question, "rows": facts.plans(plan)}
 
 

@@ -1,5 +1,6 @@
 """From whatever the user passes to read-only, finite float64 arrays; each refusal names the row and the column."""
 
+import difflib
 import os
 import reprlib
 from collections import Counter
@@ -21,9 +22,8 @@ Table = tuple[FloatArray, tuple[str, ...], int]
 NAMES_SHOWN = 8  # how many column names a message or a repr lists before it stops
 
 
-def checked_matrix(values: Any, columns: Sequence[str] | None) -> tuple[FloatArray, tuple[str, ...] | None]:
-    """`values` as s × d with s, d ≥ 1 (one axis is read as s × 1), and the column names that go with it."""
-    array = numbers("values", values)
+def checked_matrix(array: FloatArray, columns: Sequence[str] | None) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """`array` as s × d with s, d ≥ 1 (one axis is read as s × 1), and the column names that go with it."""
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2:
@@ -78,6 +78,17 @@ def checked_columns(columns: Any) -> tuple[str, ...]:
     repeated = next((name for name, times in Counter(names).items() if times > 1), None)
     if repeated is not None:
         refuse("columns", f"names {repeated!r} more than once", "Name each column once")
+    return names
+
+
+def chosen_names(whose: str, known: Sequence[str], columns: Any) -> tuple[str, ...]:
+    """The names that are asked for; an unknown one is answered with the nearest that there is."""
+    names, there = checked_columns(columns), set(known)
+    for name in names:
+        if name not in there:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "Choose one that exists."
+            refuse("columns", f"{whose} has no column {name!r}", f"{hint} It has: {shortened(known)}")
     return names
 
 

@@ -15,17 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epszero._checks import InputError, count, known_arguments, one_of, real_array, refuse
+from epszero._doors import html_of
+from epszero._frames import Library, framed
 from epszero._points import entries
 from epszero._types import FloatArray, PyTree, Real, Support
-from epszero.samples._arrays import Missing, PathLike, Table, checked_leaves, checked_matrix, frozen, shortened
+from epszero.samples._arrays import (
+    Missing,
+    PathLike,
+    Table,
+    checked_leaves,
+    checked_matrix,
+    frozen,
+    numbers,
+    shortened,
+)
+from epszero.samples._frames import frame_of, read_frame
 from epszero.samples._history import History
 from epszero.samples._inside import inside_support
+from epszero.samples._rows import checked_rows
 from epszero.samples._streams import drawn_by, generator
 from epszero.samples._values import shared_values
-
-
-class RowIndexError(InputError, IndexError):
-    """A row that is not there."""
 
 
 class Checked(NamedTuple):
@@ -42,6 +51,9 @@ class Checked(NamedTuple):
 @final
 class Samples:
     """s samples of d numbers each, immutable, with optional column names and an optional known support.
+
+    A table (a DataFrame of pandas or Polars, a DataArray or Dataset of xarray) brings the names of its columns along;
+    `columns` then chooses some of them.
 
     Examples:
         >>> prices = Samples([[0.1, 0.2], [0.3, 0.1]], columns=["night", "day"])
@@ -96,6 +108,29 @@ class Samples:
         return jax.tree.unflatten(self._checked.structure, self._checked.leaves)
 
     @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the columns, as `columns` has them; None where there are none."""
+        return self.columns
+
+    def called(self, entry: int) -> str:
+        """A number of a sample as messages call it: "column 'price'", or "entry 3" where it has no name."""
+        return f"entry {entry}" if self.columns is None else f"column {self.columns[entry]!r}"
+
+    @known_arguments
+    def to_frame(self, library: Library = "polars") -> Any:
+        """A DataFrame with a row per sample and a column per number, by its name, or else by its place in a sample."""
+        columns: dict[str, FloatArray] = {}
+        for path, leaf in jax.tree.leaves_with_path(self.values):
+            part, rows = jax.tree_util.keystr(path, simple=True, separator="."), leaf.reshape(len(self), -1)
+            names = self.columns or [str(place) for place in range(rows.shape[1])]
+            alone = bool(part) and rows.shape[1] == 1
+            columns |= {
+                part if alone else ".".join(filter(None, (part, name))): rows[:, place]
+                for place, name in enumerate(names)
+            }
+        return framed(columns, library)
+
+    @property
     def dim(self) -> int:
         """How many numbers one sample has."""
         return entries(self[0])
@@ -148,6 +183,9 @@ class Samples:
             refuse(
                 "more", f"has samples of shape {shapes[1]}, but these have {shapes[0]}", "Pass data of the same kind"
             )
+        if None not in (mine.columns, theirs.columns) and mine.columns != theirs.columns:
+            said = f"has the columns {shortened(theirs.columns or ())}, but these have {shortened(mine.columns or ())}"
+            refuse("more", said, "Pass the same columns in the same order")
         leaves = tuple(frozen(np.concatenate(pair)) for pair in zip(mine.leaves, theirs.leaves, strict=True))
         history = mine.history.followed_by(theirs.history)
         return Samples(_within_support(mine._replace(leaves=leaves, history=history)))
@@ -201,7 +239,7 @@ class Samples:
         history = self._checked.history
         if isinstance(index, slice):
             return self._rows(index, history.sliced(index))
-        rows = _checked_rows(index, len(self))
+        rows = checked_rows(index, len(self))
         if rows.ndim:
             return self._rows(rows, history.picked(rows))
         return jax.tree.unflatten(self._checked.structure, [leaf[int(rows)] for leaf in self._checked.leaves])
@@ -214,6 +252,8 @@ class Samples:
         for leaf in leaves:
             leaf.flags.writeable = False
         return Samples(self._checked._replace(leaves=leaves, history=history))
+
+    _repr_html_ = html_of
 
     def __repr__(self) -> str:
         checked = self._checked
@@ -252,7 +292,9 @@ class Shape(tuple[int, ...]):
 
 def _checked(values: Any, support: Support | None, columns: Sequence[str] | None) -> Checked:
     """A matrix with one row per sample, as a user passes it."""
-    matrix, names = checked_matrix(values, columns)
+    frame = frame_of(values)
+    given, columns = (numbers("values", values), columns) if frame is None else read_frame(frame, columns)
+    matrix, names = checked_matrix(given, columns)
     return _within_support(Checked((matrix,), jax.tree.structure(0), History.new((matrix,)), names, support))
 
 
@@ -284,34 +326,6 @@ def _checked_missing(missing: Any) -> Missing:
     return missing
 
 
-def _checked_rows(index: Any, length: int) -> "NDArray[Any]":
-    """An integer, or integers or booleans in one axis, all within range."""
-    try:
-        rows = np.asarray(index)
-    except ValueError:
-        rows = np.empty((0, 0))
-    if rows.ndim == 1 and rows.dtype == bool and len(rows) != length:
-        refuse("index", f"has {len(rows)} booleans for {length} samples", "Give one boolean per sample")
-    if isinstance(index, tuple) or not (
-        (rows.ndim == 1 and (rows.dtype.kind in "biu" or rows.size == 0))
-        or (rows.ndim == 0 and rows.dtype.kind in "iu")
-    ):
-        refuse(
-            "index",
-            f"must be an integer, a slice, or a list of integers or booleans, but it is {index!r}",
-            "Select rows here, and columns by .values[:, j] or when the data are read",
-        )
-    if rows.dtype == bool:
-        return rows
-    out = (rows < -length) | (rows >= length)
-    if out.any():
-        raise RowIndexError(
-            f"index: there is no row {np.atleast_1d(rows)[np.atleast_1d(out)][0]} among {length} samples. "
-            f"Rows count from 0 to {length - 1}."
-        )
-    return rows.astype(np.intp)
-
-
 def _within_support(given: Checked) -> Checked:
     """The data; refused where the support holds not all, naming the first row outside. All are tested at once."""
     support, s = given.support, len(given.leaves[0])
@@ -336,10 +350,20 @@ def _within_support(given: Checked) -> Checked:
     if outside.size:
         refuse(
             f"values[{outside[0]}]",
-            f"row {outside[0]} lies outside the support ({outside.size} of {s} rows do): {_brief(samples[outside[0]])}",
+            f"row {outside[0]} lies outside the support{_farthest(samples, int(outside[0]))} "
+            f"({outside.size} of {s} rows do): {_brief(samples[outside[0]])}",
             "Widen the support to all that can happen, or mend the data",
         )
     return given
+
+
+def _farthest(samples: Samples, row: int) -> str:
+    """In which column, where columns have names and the set says what is nearest."""
+    project = getattr(samples.support, "project", None)
+    if samples.columns is None or not callable(project):
+        return ""
+    away = np.abs(samples[row] - np.asarray(project(samples[row])))
+    return f", by {np.max(away):.3g} in {samples.called(int(np.argmax(away)))}"
 
 
 def _brief(row: Any) -> str:

@@ -7,6 +7,7 @@ from epszero.solve.reference import reference_equilibrium as reference_equilibri
 from epszero.solve.solution import Check as Check
 from epszero.solve.solution import Solution as Solution
 from epszero.solve.solution import Trace as Trace
+from epszero.solve.solutions import Solutions as Solutions
 from epszero.solve.solve import HOLDOUT_SEED as HOLDOUT_SEED
 from epszero.solve.solve import solve as solve
 from epszero.solve.status import SolveError as SolveError

@@ -14,13 +14,16 @@ import numpy as np
 from epszero._double import on_device, to_numpy
 from epszero._memory import remembered
 from epszero._points import entries, pick, shared_apart, stacked
+from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
+from epszero.problems import Problem
 from epszero.problems.refuted import contradicted
+from epszero.samples import Samples
 from epszero.solve.choice import Choice, chosen, fallback_note
 from epszero.solve.diagnosis import likely_reasons
-from epszero.solve.kinks import at_a_jump, kink_note
+from epszero.solve.kinks import AsProgramme, at_a_jump, kink_note
 from epszero.solve.loop import (
     CONVERGED,
     DIVERGED,
@@ -41,7 +44,7 @@ from epszero.solve.progress import reporting
 from epszero.solve.request import Request
 from epszero.solve.rounding import rounding_floor, too_fine
 from epszero.solve.routes import finish_for
-from epszero.solve.setup import Setting, averaged, values_of, with_samples
+from epszero.solve.setup import Setting, averaged, setting_of, values_of, with_samples
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
 from epszero.solve.witness import not_monotone
@@ -279,3 +282,24 @@ def _defined(request: Request, setting: Setting, state: State) -> bool:
     end = strategies(state.x if state.point is None else state.point)
     with jax.enable_x64(True):
         return request.problem.defined(values_of(setting.samples), end)
+
+
+def settled_again(
+    problem: Problem,
+    data: tuple[Any, Samples | None],
+    start: PyTree,
+    asked: tuple[Method | None, int | None],
+    found: tuple[str, str],
+) -> Method | None:
+    """The method of a run that is known by its class and description, settled anew; None where it is not that of this
+    problem. `asked`: the user's method, and how many iterations."""
+    if found[0] == AsProgramme.__name__:
+        return AsProgramme(found[1])
+    request = Request(problem, asked[0], asked[1], None, None)
+    trial = trial_of(request, setting_of(problem, *data, start))
+    for method in (trial.choice.method, trial.choice.second):
+        if type(method).__name__ == found[0] and method is not None:
+            settled = _settled(request, trial, method)
+            if settled.description == found[1]:
+                return settled
+    return None

@@ -14,7 +14,7 @@ from epszero.solve.progress import Report as Progress
 from epszero.solve.progress import checked_progress
 from epszero.solve.request import Request
 from epszero.solve.setup import GivenSamples, checked_samples, setting_of
-from epszero.solve.solution import Solution
+from epszero.solve.solutions import Solutions
 
 
 @known_arguments
@@ -28,9 +28,10 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
     tol: float | None = None,
     progress: bool | Progress | None = None,
     trace: int | Iterable[int] | None = None,
-) -> list[Solution]:
-    """`solve` for each data set, in one vmapped run: a list of solutions in the same order.
+) -> Solutions:
+    """`solve` for each data set, in one vmapped run: a sequence of solutions in the same order.
 
+    What they have in common: `.x` (stacked), `.residuals`, `.statuses`, and `.certify(delta)` for all of them.
     Nothing is raised for a trial that fails: its `status` says so, and the others are not touched by it.
     The arguments are those of `solve`; x0 is shared.
     """
@@ -49,4 +50,4 @@ def solve_many(  # noqa: PLR0913  (the arguments of solve)
         trials = [trial_of(request, setting) for setting, one in zip(settings, direct, strict=True) if one is None]
         title = f"{len(trials)} trials, {trials[0].choice.method.description}" if trials else ""
         others = iter(solutions_of(request, trials, progress, title) if trials else [])
-        return [next(others) if one is None else one for one in direct]
+        return Solutions(next(others) if one is None else one for one in direct)

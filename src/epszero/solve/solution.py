@@ -1,20 +1,25 @@
 """`Solution`: a point, an element of A there, and how they were found."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epszero._checks import known_arguments
+from epszero._doors import html_of, saved
 from epszero._double import double, to_numpy
-from epszero._points import add, norm
+from epszero._frames import Library, framed
+from epszero._points import add, flat_of, norm
 from epszero._types import FloatArray, PyTree
 from epszero.methods import Method
 from epszero.oracles import PrimalDual
 from epszero.problems import Problem
 from epszero.samples import Samples
 from epszero.solve.equilibrium import EquilibriumCheck, equilibrium_check
+from epszero.solve.labels import listed, named_rows, table
 from epszero.solve.recognised import subgradient_near
 from epszero.solve.setup import averaged, values_of
 from epszero.solve.status import Status
@@ -115,6 +120,29 @@ class Solution:
         held still.
         """
         return equilibrium_check(self.problem, values_of(self.samples), self.point, agents)
+
+    @known_arguments
+    def to_frame(self, agents: Sequence[str] | None = None, library: Library = "polars") -> Any:
+        """The answer as a DataFrame, of Polars or pandas.
+
+        Of agents alike, and of one array with several axes: a line for each agent or row, a column for each entry. Of
+        all else: a line for each entry, with the agent or part that it belongs to. Entries have the names of the
+        columns of the samples where a strategy has as many. `agents`: names for the agents.
+        """
+        wide = table(self.problem, self.x, self.samples)
+        values = {"x": flat_of(self.x)} if wide is None else {}
+        columns = listed(self.problem, self.x, self.samples) if wide is None else wide
+        return framed(named_rows(columns, agents) | values, library)
+
+    @known_arguments
+    def save(self, path: str | os.PathLike[str], data: bool = True) -> Path:
+        """Write it to one file, from which `ez.load(path, problem)` reads it again; gives the name.
+
+        The samples go with it, unless `data=False`: then `ez.load` wants them again. Nothing in it can be executed.
+        """
+        return saved(self, path, data)
+
+    _repr_html_ = html_of
 
     def __str__(self) -> str:
         return self.message
