@@ -55,6 +55,16 @@ class Bootstrap(Kind):
     def title(self) -> str:
         return "bootstrap"
 
+    def block_of(self, samples: Samples) -> int:
+        """How many rows on end are drawn together."""
+        return min(len(samples), self.block or block_length(sample_rows(samples.values)))
+
+    def drawn(self, samples: Samples) -> list[Samples]:
+        """The data sets that are drawn from the data, each as large as these."""
+        s, block = len(samples), self.block_of(samples)
+        rng = np.random.default_rng([self.seed, s])
+        return [drawn_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
+
     def examine(self, case: Case, delta: float) -> Finding:
         if len(case.samples) != 1 or case.own_data:
             cannot("the bootstrap draws from one data set that all agents see")
@@ -62,9 +72,7 @@ class Bootstrap(Kind):
         s = len(samples)
         if s < 2:
             cannot("one sample says nothing of how samples vary")
-        block = min(s, self.block or block_length(sample_rows(samples.values)))
-        rng = np.random.default_rng([self.seed, s])
-        drawn = [drawn_rows(samples, blocks(rng, s, block)) for _ in range(self.replications)]
+        block, drawn = self.block_of(samples), self.drawn(samples)
         problem, here = case.problem, flat_of(case.x)
         middle = flat_of(
             solve(problem, drawn_rows(samples, np.arange(s)), x0=case.point, throw=False).x

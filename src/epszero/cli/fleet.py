@@ -11,6 +11,7 @@ import epszero as ez
 from epszero.cli.endings import refuse
 
 NUMBERS = ("wear", "fee", "need", "cap")
+TIMES = ("arrive", "depart")  # clock times, read by cli/windows.py
 LABELS = ("id", "name", "vehicle")  # columns that say who it is, carried along
 NONNEGATIVE = ("wear", "need", "cap")
 
@@ -22,6 +23,7 @@ class FleetFile(NamedTuple):
     label: str  # the name of the column that tells vehicles apart
     vehicles: list[str]  # its entries; numbers from 1 where the file has none
     lines: list[int] | None  # of the file, one per vehicle, where rows and lines match
+    times: dict[str, list[str]]  # arrive and depart, as they are written
 
     def who(self, i: int) -> str:
         """A vehicle as its owner would look for it."""
@@ -53,18 +55,19 @@ def read_fleet(path: Path) -> FleetFile:
     vehicles = (text[label] if labels else pl.Series(range(1, text.height + 1))).cast(pl.String).fill_null("").to_list()
     matching = len(path.read_bytes().splitlines()) == text.height + 1
     lines = [row + 2 for row in range(text.height)] if matching else None
-    fleet = FleetFile(dict(zip(names, values.T, strict=True)), label, vehicles, lines)
+    times = {name: text[name].fill_null("").to_list() for name in TIMES if name in text.columns}
+    fleet = FleetFile(dict(zip(names, values.T, strict=True)), label, vehicles, lines, times)
     _refuse_negative(fleet)
     return fleet
 
 
 def _refuse_columns(path: Path, columns: list[str]) -> None:
     for name in columns:
-        if name not in (*NUMBERS, *LABELS):
+        if name not in (*NUMBERS, *TIMES, *LABELS):
             refuse(
                 "--fleet",
                 f"{str(path)!r} has a column {name!r}, which vehicles do not have",
-                f"Its columns are {', '.join(NUMBERS)}, and one of {', '.join(LABELS)}",
+                f"Its columns are {', '.join((*NUMBERS, *TIMES))}, and one of {', '.join(LABELS)}",
             )
     if "need" not in columns:
         refuse("--fleet", f"{str(path)!r} has no column 'need'", "Say in it how many kWh each vehicle must charge")
@@ -80,17 +83,3 @@ def _refuse_negative(fleet: FleetFile) -> None:
             refuse(
                 "--fleet", f"{fleet.who(i)} has {name} = {fleet.columns[name][i]:g}, which is negative", "Correct it"
             )
-
-
-def refuse_unreachable(fleet: FleetFile, cap: float, hours: int) -> None:
-    """Refuse a vehicle that cannot charge what it needs, with what it lacks; `cap`: where the fleet does not say."""
-    need = fleet.columns["need"]
-    caps = fleet.columns.get("cap", np.full(len(need), cap))
-    short = np.flatnonzero(need > hours * caps * (1 + 1e-12))
-    if len(short):
-        i = int(short[0])
-        refuse(
-            "--fleet",
-            f"{fleet.who(i)} needs {need[i]:g} kWh, but {hours} hours at {caps[i]:g} kWh give {hours * caps[i]:g}",
-            "Lower its need, or raise its cap or the hours",
-        )
