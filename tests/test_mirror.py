@@ -128,6 +128,8 @@ COVERED_BY = {
     "cli/ev_files.py": "tests/cli/test_ev_command.py",
     "cli/ev_options.py": "tests/cli/test_ev_command.py",
     "cli/ev_page.py": "tests/cli/test_ev_command.py",
+    "cli/ev_plan.py": "tests/cli/test_ev_command.py",
+    "cli/ev_words.py": "tests/cli/test_ev_command.py",
     "cli/ev_screen.py": "tests/cli/test_ev_command.py",
     "report/charging.py": "tests/cli/test_ev_command.py",
     "cli/options.py": "tests/cli/test_wrong_words.py",

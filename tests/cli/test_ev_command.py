@@ -235,7 +235,8 @@ def test_the_page_has_names_euros_hours_and_period(run):
     run(*WORDS, "--report", "page.html")
     page = Path("page.html").read_text()
     order = ["The answer</h2>", "2 vehicles charge 7 kWh a day", "When the vehicles charge", "[red] bus",
-             "The prices used", "2024-01-01 to 2024-04-29", "How sure is that?", "What was assumed", "Behind the numbers"]  # fmt: skip
+             "The prices used", "2024-01-01 to 2024-04-29",
+             "How sure is that?", "What was assumed", "Behind the numbers"]  # fmt: skip
     places = [page.index(part) for part in order]
     assert places == sorted(places)
     assert "agents" not in page
