@@ -49,7 +49,10 @@ ARGUMENTS = {
     "fill below zero": (lambda: dutch(fill=-1), "fill: must be a whole number of hours from 0 to 23, but it is -1"),
     "half a fill": (lambda: dutch(fill=1.5), "fill: must be a whole number"),
     "a misspelt option": (lambda: dutch(timezone="UTC"), "timezone: is not an option .* Did you mean time_zone?"),
-    "an unknown option": (lambda: dutch(xyz=1), "xyz: is not an option of a loader. Choose among hours, unit"),
+    "an unknown option": (
+        lambda: dutch(xyz=1),
+        "xyz: is not an option of a loader. Choose among hours, over",
+    ),
     "no path": (lambda: read(None), "path: must be the path of a file, but it is None"),
     "a number as path": (lambda: read(3), "path: must be the path of a file"),
     "missing file": (lambda: read("nowhere.csv"), "path: there is no file 'nowhere.csv'. Check the name"),

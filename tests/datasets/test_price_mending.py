@@ -159,3 +159,51 @@ def test_prices_do_not_change(tmp_path):
     with pytest.raises(AttributeError):
         prices.__setattr__("unit", "ct/kWh")
     assert isinstance(prices.samples, ez.Samples)
+
+
+def test_nights_pair_the_evening_with_the_next_morning():
+    night = ez.datasets.dutch_prices(hours=(22, 23, 0, 1, 2, 3), overnight=True, start="2024-03-01", end="2024-04-02")
+    days = ez.datasets.dutch_prices(hours=range(24), start="2024-03-01", end="2024-04-03")
+    whole = np.asarray(days.samples.values)
+    assert night.days == days.days[:-1]
+    assert np.array_equal(night.samples.values, np.hstack([whole[:-1, 22:], whole[1:, :4]]))
+    spring = night.mended.filter(pl.col("why") == "the clock skips it")
+    assert spring.select("row", "day", "hour").rows() == [(29, datetime.date(2024, 3, 31), 2)]  # the night of the 30th
+    assert str(night).startswith("33 nights from 2024-03-01 to 2024-04-02, 6 hours each")
+
+
+def test_the_last_evening_has_no_morning():
+    night = ez.datasets.dutch_prices(hours=(23, 0), overnight=True, start="2024-12-30")
+    assert [str(day) for day in night.days] == ["2024-12-30"]
+    with pytest.raises(ez.InputError, match=r"end: 2014-01-01|start: 2024-12-31 is after all days"):
+        ez.datasets.dutch_prices(hours=(23, 0), overnight=True, start="2024-12-31")
+
+
+def test_a_night_is_left_out_for_its_own_gaps_only(tmp_path):
+    table = pl.DataFrame({f"h{hour:02d}": [float(10 * day + hour) for day in range(5)] for hour in range(24)})
+    lacking = table.with_columns(
+        *(pl.when(pl.int_range(pl.len()) == 2).then(None).otherwise(f"h{h:02d}").alias(f"h{h:02d}") for h in range(4))
+    )
+    lacking.insert_column(0, pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 5), eager=True).alias("day"))
+    lacking.write_csv(tmp_path / "prices.csv")
+    read = ez.datasets.read_prices(tmp_path / "prices.csv", hours=(22, 23, 0, 1), overnight=True, unit="EUR/MWh")
+    assert [str(day) for day in read.days] == ["2024-01-01", "2024-01-03", "2024-01-04"]
+    assert [str(day) for day in read.dropped] == ["2024-01-02"]  # its morning is missing; the evening of the 3rd is not
+    assert read.samples.values[1].tolist() == [42.0, 43.0, 30.0, 31.0]
+    plain = ez.datasets.read_prices(tmp_path / "prices.csv", hours=(4, 5), overnight=True, unit="EUR/MWh")
+    assert len(plain.days) == 5  # none of them goes beyond midnight
+    assert not plain.overnight
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"hours": (22, 0, 23, 1), "overnight": True}, "^hours: 22, 0, 23, 1 are not within 24 hours on end"),
+        ({"hours": (22, 0, 22), "overnight": True}, "^hours: names 22 more than once"),
+        ({"hours": (20, 0, 21), "overnight": True}, "^hours: 20, 0, 21 are not within"),
+        ({"overnight": "yes"}, "^overnight: must be True or False"),
+    ],
+)
+def test_hours_that_are_no_night(options, said):
+    with pytest.raises(ez.InputError, match=said):
+        ez.datasets.dutch_prices(**options)

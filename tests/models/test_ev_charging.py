@@ -150,3 +150,30 @@ def test_the_picture_shows_the_capacity_and_its_price(crowded):
     np.testing.assert_allclose([bar.get_height() for bar in scarcity.patches], crowded.multipliers)
     assert "€/kWh" in scarcity.get_ylabel()
     assert [label.get_text() for label in scarcity.get_xticklabels()][:3] == ["20:00", "22:00", "0:00"]
+
+
+def test_vehicles_that_are_there_in_part_and_charge_no_more_than_they_need():
+    present = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 1.0]])
+    fleet = {"need": [2.0, 3.0], "cap": [2.0, 2.0]}
+    game = ez.models.ev_charging(fleet=fleet, hours=3, wear=0.01, fee=0.0, weight=0.0, present=present, exactly=True)
+    prices = ez.Samples(np.array([[-0.1, -0.2, -0.3], [-0.1, -0.2, -0.1]]))
+    x = ez.solve(game, prices).x
+    assert x.sum(axis=1) == pytest.approx([2.0, 3.0])  # though all prices are negative
+    assert (x <= 2.0 * present + 1e-9).all()
+    assert x[0] == pytest.approx([1.0, 1.0, 0.0])
+    more = ez.models.ev_charging(fleet={"need": [2.0], "cap": [2.0]}, hours=3, wear=1e-6, fee=0.0, weight=0.0)
+    assert ez.solve(more, prices).x.sum() > 5.9  # at least what they need
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"present": [[1.0, 1.0]]}, "present: must be vehicles × hours, 1 × 3"),
+        ({"present": [[1.0, 1.0, 1.5]]}, "present: must be parts of an hour, but one is 1.5"),
+        ({"present": [[1.0, 0.0, 0.0]]}, "needs 3 kWh, but within the hours that it is there it gets 2"),
+        ({"present": [[1.0, 1.0, 0.0]], "capacity": 1.0}, "capacity: lets all vehicles together charge 2 kWh"),
+    ],
+)
+def test_presence_that_cannot_be(options, said):
+    with pytest.raises(ez.InputError, match=said):
+        ez.models.ev_charging(fleet={"need": [3.0], "cap": [2.0]}, hours=3, **options)

@@ -58,6 +58,20 @@ class Bootstrap(Kind):
     def title(self) -> str:
         return "bootstrap"
 
+    def block_of(self, samples: Samples) -> int:
+        """How many rows on end are drawn together."""
+        return min(len(samples), self.block or block_length(sample_rows(samples.values)))
+
+    def rows(self, samples: Samples) -> list[Any]:
+        """Numbers of the rows of each data set that is drawn from the data, as large as these."""
+        s, block = len(samples), self.block_of(samples)
+        rng = np.random.default_rng([self.seed, s])
+        return [blocks(rng, s, block) for _ in range(self.replications)]
+
+    def drawn(self, samples: Samples) -> list[Samples]:
+        """These data sets."""
+        return [drawn_rows(samples, rows) for rows in self.rows(samples)]
+
     def examine(self, case: Case, delta: float) -> Finding:
         if len(case.samples) != 1 or case.own_data:
             cannot("the bootstrap draws from one data set that all agents see")
@@ -65,11 +79,8 @@ class Bootstrap(Kind):
         s = len(samples)
         if s < 2:
             cannot("one sample says nothing of how samples vary")
-        block = min(s, self.block or block_length(sample_rows(samples.values)))
-        rng = np.random.default_rng([self.seed, s])
-        same, *drawn = redrawn(
-            case, samples, [np.arange(s), *(blocks(rng, s, block) for _ in range(self.replications))]
-        )
+        block = self.block_of(samples)
+        same, *drawn = redrawn(case, samples, [np.arange(s), *self.rows(samples)])
         problem, here = case.problem, flat_of(case.x)
         middle = flat_of(solve(problem, same, x0=case.point, throw=False).x)  # where the run need not have got
         others = np.stack([flat_of(one.x) for one in solve_many(problem, drawn, x0=case.point)])
@@ -107,10 +118,12 @@ def redrawn(case: Case, samples: Samples, parts: Sequence[Any]) -> list[Samples]
     if through is not None and _by_means(case, through):
         means = [jax.tree.map(lambda leaf, rows=rows: leaf[rows].mean(axis=0)[None], samples.values) for rows in parts]
         return [Samples.from_arrays(one) for one in means]
-    return [
-        Samples.from_arrays(jax.tree.map(lambda leaf, rows=rows: leaf[rows], samples.values), samples.support)
-        for rows in parts
-    ]
+    return [drawn_rows(samples, rows) for rows in parts]
+
+
+def drawn_rows(samples: Samples, rows: Any) -> Samples:
+    """Without a history."""
+    return Samples.from_arrays(jax.tree.map(lambda leaf: leaf[rows], samples.values), samples.support)
 
 
 def _by_means(case: Case, through: Collapsed) -> bool:

@@ -1,27 +1,24 @@
-"""`epszero ev`: the charging game for those who write no Python."""
+"""`epszero ev`: when the vehicles of a fleet charge, and what it costs; for those who write no Python."""
 
-import csv
-import io
-import json
-import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 import epszero as ez
+from epszero.cli import ev_options as own
 from epszero.cli import options
-from epszero.cli.certify import leave_if_refused
 from epszero.cli.data import check_delta
-from epszero.cli.demo import hours_table, saving
-from epszero.cli.endings import named, refuse, spelt, tell
-from epszero.cli.output import check_places, emit, screen, show, working, write_all
-from epszero.cli.run import solved
+from epszero.cli.endings import REFUSED, named, refuse, spelt, tell
+from epszero.cli.output import check_places, emit, screen, working, write_all
+from epszero.cli.windows import Span, presence, refuse_unreachable, span_of, stays
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from epszero.cli.fleet import FleetFile
+    from epszero.certificates import Kind
+    from epszero.cli.ev_plan import Answer, Setting
+    from epszero.cli.ev_words import Told
 
 OPTIONS = {
     "hours": "--hours",
@@ -38,240 +35,230 @@ REMEDIES = {  # where that of the library speaks of sets
     "support": "Check the unit; else pass --limits=LO,HI that hold every price that can occur",
     "values": "Widen --limits to all that can happen, or mend the data",
 }
-CAP = 2.5  # kWh an hour, where a fleet does not say: the paper's
 
-PricesFile = Annotated[
-    Path,
-    typer.Option(
-        "--prices",
-        metavar="FILE",
-        help="CSV with hourly prices: ENTSO-E or Ember exports, or your own.",
-        show_default=False,
-    ),
-]
-FleetOption = Annotated[
-    Path,
-    typer.Option(
-        "--fleet",
-        metavar="FILE",
-        show_default=False,
-        help="CSV with a row per vehicle: need (kWh), and if you like cap (kWh an hour), wear (€/kWh²), "
-        "fee (€/kWh) and id or name. What it lacks is the paper's: cap 2.5, the others drawn with --seed.",
-    ),
-]
-Hours = Annotated[str, typer.Option(metavar="A-B", help="Hours of the day, 0-13 say, or 0-5,22,23.")]
-First = Annotated[
-    str | None,
-    typer.Option(metavar="DAY", help="First day, as in 2024-01-31.", rich_help_panel=options.DATA, show_default=False),
-]
-Last = Annotated[
-    str | None, typer.Option(metavar="DAY", help="Last day.", rich_help_panel=options.DATA, show_default=False)
-]
-Zone = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Area or country, where the file has several.",
-        rich_help_panel=options.DATA,
-        show_default=False,
-    ),
-]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        metavar="UNIT",
-        rich_help_panel=options.DATA,
-        show_default=False,
-        help="Of a file with a row per day: EUR/MWh unless told, EUR/kWh or ct/kWh.",
-    ),
-]
-TimeZone = Annotated[
-    str, typer.Option(metavar="NAME", help="Whose clock days and hours follow.", rich_help_panel=options.DATA)
-]
-Limits = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LO,HI",
-        rich_help_panel=options.DATA,
-        show_default=False,
-        help="Where every possible price lies, in EUR/MWh; unless told the limits of the market, -500,4000.",
-    ),
-]
-Capacity = Annotated[
-    float | None,
-    typer.Option(metavar="KWH", help="What all vehicles together may draw in an hour.", show_default=False),
-]
-Reference = Annotated[
-    float | None,
-    typer.Option(
-        metavar="KWH",
-        show_default=False,
-        min=0.0,
-        help="What the average vehicle should draw in an hour; unless told their mean need, spread evenly.",
-    ),
-]
-Weight = Annotated[
-    float,
-    typer.Option(
-        metavar="W",
-        min=0.0,
-        help="What leaving that costs everyone: W times the squared difference, summed over the hours, in €.",
-    ),
-]
-Out = Annotated[
-    Path, typer.Option(metavar="FILE.csv", help="A row per vehicle, a column per hour.", rich_help_panel=options.OUTPUT)
-]
+
+@dataclass(frozen=True)
+class Costs:
+    """How costs are made, as options say."""
+
+    cap: float
+    capacity: float | None
+    reference: float | None
+    weight: float
 
 
 def ev(  # noqa: PLR0913  (one per option)
     ctx: typer.Context,
-    prices: PricesFile,
-    fleet: FleetOption,
+    prices: own.PricesFile = None,
+    fleet: own.FleetOption = None,
     *,
-    hours: Hours = "0-13",
-    start: First = None,
-    end: Last = None,
-    zone: Zone = None,
-    unit: Unit = None,
-    time_zone: TimeZone = "Europe/Amsterdam",
-    limits: Limits = None,
-    capacity: Capacity = None,
-    reference: Reference = None,
-    weight: Weight = 1.0,
+    tomorrow: own.Tomorrow = None,
+    hours: own.Hours = "0-23",
+    start: own.First = None,
+    end: own.Last = None,
+    zone: own.Zone = None,
+    unit: own.Unit = None,
+    time_zone: own.TimeZone = "Europe/Amsterdam",
+    limits: own.Limits = None,
+    cap: own.Cap = 2.5,
+    capacity: own.Capacity = None,
+    reference: own.Reference = None,
+    weight: own.Weight = 0.0,
     delta: options.Delta = 0.05,
-    draws: options.Draws = None,
+    mixing: own.Mixing = None,
+    draws: own.Draws = None,
     seed: options.Seed = 0,
-    out: Out = Path("schedules.csv"),
+    out: own.Out = Path("schedules.csv"),
     as_json: options.Json = False,
     report: options.Report = None,
 ) -> None:
-    """Say when the vehicles of a fleet charge, from a file of prices; certify the answer. No Python needed.
+    """Say when the vehicles of a fleet charge and what it costs, from a file of prices. No Python needed.
 
-    Each vehicle pays for its energy, for wear and fee, and for its part in the total: the average demand should stay
-    near --reference, which costs everyone --weight times the squared difference. Weight 0 leaves prices alone.
+    One plan for an average day: the cheapest schedules over all days of the file, in € against charging evenly and
+    against charging at once. Then how sure that is: for these days (exact), likely for days like these, and sure.
+    With --tomorrow the prices of one day are given, and the plan is for that day.
 
-    Days that follow each other are seldom independent. Where their order shows it, the certificate is refused (exit
-    code 1), and the schedules are written all the same; where it does not, the certificate leans on it. With --draws it
-    speaks of a day of the file picked at random.
+    Only prices, and the fees and wear that the fleet file has, count; --weight flattens the demand.
 
     **Examples**
 
-    `epszero ev --prices prices.csv --fleet fleet.csv --draws 3000`
+    `epszero ev --prices prices.csv --fleet fleet.csv`
 
-    `epszero ev --prices prices.csv --fleet fleet.csv --hours 0-6 --capacity 40 --report report.html`
+    `epszero ev --prices prices.csv --fleet fleet.csv --hours 22-5 --out plan.xlsx --report report.html`
+
+    `epszero ev --tomorrow prices_tomorrow.csv --fleet fleet.csv`
     """
-    from epszero.cli.fleet import read_fleet, refuse_unreachable  # noqa: PLC0415  (loads Polars)
+    from epszero.cli import ev_plan, ev_words  # noqa: PLC0415  (load Polars)
+    from epszero.cli.ev_files import as_csv, as_workbook, check_form, record  # noqa: PLC0415
 
     check_delta(delta)
-    chosen, support = _hours(hours), _limits(limits)
-    if capacity is not None and not 0 <= capacity < float("inf"):
-        refuse("--capacity", f"must be kWh, at least 0, but it is {capacity:g}", "Pass a number of kWh")
-    check_places({"--out": out, "--report": report}, {"--prices": prices, "--fleet": fleet})
+    span, support = span_of(hours), _limits(limits)
+    source = _source(prices, tomorrow, {"--draws": draws, "--mixing": mixing})
+    kind = _kind(mixing, draws)
+    for option, value in {"--cap": cap, "--capacity": capacity, "--reference": reference, "--weight": weight}.items():
+        _refuse_amount(option, value)
+    costs = Costs(cap, capacity, reference, weight)
+    if fleet is None:
+        refuse("--fleet", "is missing", "Pass a file with a row per vehicle: --fleet fleet.csv")
+    check_places({"--out": out, "--report": report}, {"--prices": prices, "--tomorrow": tomorrow, "--fleet": fleet})
+    check_form(out)
     files: dict[Path, str | bytes] = {}
-    with working("solving and certifying", as_json=as_json):
-        cars = read_fleet(fleet)
-        refuse_unreachable(cars, CAP, len(chosen))
-        days = _read(
-            prices, zone=zone, file_unit=unit, hours=chosen, start=start, end=end, support=support, time_zone=time_zone
-        )
-        samples = days.samples if draws is None else days.samples.take(draws, seed=seed)
-        even = float(cars.columns["need"].mean()) / len(chosen) if reference is None else reference
-        game = ez.models.ev_charging(
-            fleet=cars.columns, cap=CAP, hours=len(chosen), seed=seed, capacity=capacity, reference=even, weight=weight
-        )
-        solution = solved(game, samples)
-        equilibrium = None if as_json else solution.check_equilibrium()
-        certificate = ez.certify(solution, delta)
-        files[out] = schedules(cars, solution.x, chosen)
+    shown = unit or "EUR/MWh"
+    with working("planning", as_json=as_json):
+        asked: ez.datasets.Options = {"start": start, "end": end, "support": support, "time_zone": time_zone}
+        setting = _setting(fleet, span, costs, lambda: _read(source, zone, unit, span, asked), time_zone)
+        if tomorrow is not None:
+            _refuse_several(setting)
+        seen = setting.days.samples if draws is None else setting.days.samples.take(draws, seed=seed)
+        how = ev_words.How(draws, mixing, ev_words.limits_said(limits))
+        answer = ev_plan.planned(setting, seen)
+        if tomorrow is None:
+            answer = ev_plan.with_likely(answer, delta, seed)
+            answer = ev_plan.with_sure(answer, delta, kind)
+        told = ev_words.how_sure(answer, how, tomorrow=tomorrow is not None)
+        assumed = ev_words.assumed(answer, how, told_reference=reference is not None, tomorrow=tomorrow is not None)
+        used = ev_words.prices_used(setting, shown)
+        workbook = out.suffix.lower() == ".xlsx"
+        files[out] = as_workbook(answer, told, assumed, used) if workbook else as_csv(answer)
         if report is not None:
-            page = ez.report(
-                certificate,
-                solution,
-                ez.audit(game, samples, seed=seed),
-                seed=seed,
-                command=ctx.obj,
-                title=f"{len(cars.vehicles)} electric vehicles",
-            )
-            files[report] = page.html
+            from epszero.cli.ev_page import page  # noqa: PLC0415  (for those who want one)
+
+            audit = None if tomorrow is not None else ez.audit(answer.solution.problem, seen, seed=seed)
+            files[report] = page(answer, told, assumed, used, unit=shown, audit=audit, command=ctx.obj, seed=seed)
     write_all(files)
     if as_json:
-        emit(
-            {
-                "vehicles": cars.vehicles,
-                "hours": list(chosen),
-                "schedules": solution.x.tolist(),
-                "multipliers": None if solution.multipliers is None else solution.multipliers.tolist(),
-                "prices": str(days),
-                "seed": seed,
-                "written": [str(path) for path in files],
-                "certificate": json.loads(certificate.to_json()),
-            }
-        )
+        emit({**record(answer, how, assumed, "\n".join(used), told), "seed": seed, "written": [str(p) for p in files]})
     else:
-        console = screen()
-        show(console, days)
-        console.print(hours_table(samples, solution.x, chosen, f"{len(cars.vehicles)} vehicles"))
-        show(console, saving(solution.x, samples))
-        show(console, f"Checked by an independent solver: {equilibrium}.")
-        if weight > 0:
-            why = ", an even load for their needs" if reference is None else ""
-            show(
-                console,
-                f"Average demand is drawn towards {even:.4g} kWh an hour{why}, with weight {weight:g} "
-                "(--reference, --weight).",
-            )
-        for note in _drawn(cars, seed):
-            show(console, note)
-        show(console, certificate)
+        from epszero.cli.ev_screen import printed  # noqa: PLC0415  (loads Rich)
+
+        printed(screen(), answer, told, assumed, used, unit=shown, average=tomorrow is None)
         for path in files:
-            show(console, f"Written: {path}")
-    if draws is None and days.days and certificate.verdict != "refused":
-        tell(
-            "The certificate takes the days for independent: their order does not contradict it, but days in a row "
-            "seldom are. With --draws N it speaks of a day of the file picked at random."
-        )
-    leave_if_refused(certificate)
+            typer.echo(f"Written: {path}")
+    _leave_if_refused(answer, told)
 
 
-def schedules(cars: "FleetFile", x: "NDArray[Any]", hours: tuple[int, ...]) -> str:
-    """CSV: a row per vehicle, a column per hour, kWh."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([cars.label, *(f"{hour:02d}:00" for hour in hours)])
-    for name, row in zip(cars.vehicles, x, strict=True):
-        writer.writerow([name, *(f"{max(float(energy), 0.0)!r}" for energy in row)])
-    return text.getvalue()
+def _leave_if_refused(answer: "Answer", told: "list[Told]") -> None:
+    """Exit code 1 where nothing is sure; the schedules are written all the same."""
+    if answer.certificate is not None and answer.sure is None:
+        tell(f"Sure: {told[-1].says}")
+        raise typer.Exit(REFUSED)
+
+
+def _setting(
+    fleet: Path, span: Span, costs: Costs, read: "Callable[[], ez.datasets.Prices]", time_zone: str
+) -> "Setting":
+    """The fleet and the prices, with whatever cannot be refused."""
+    import numpy as np  # noqa: PLC0415  (this file is loaded for --help)
+
+    from epszero.cli.ev_plan import Setting  # noqa: PLC0415
+    from epszero.cli.fleet import read_fleet  # noqa: PLC0415
+
+    cars = read_fleet(fleet)
+    many = len(cars.vehicles)
+    own_caps = cars.columns.get("cap", np.full(many, costs.cap))
+    where = stays(cars, _known_zone(time_zone))
+    present = presence(cars, where, span)
+    refuse_unreachable(cars, where, own_caps[:, None] * present, span)
+    even = float(cars.columns["need"].mean()) / len(span.hours)
+    setting = Setting(
+        cars,
+        span,
+        where,
+        present,
+        own_caps,
+        cars.columns.get("wear", np.zeros(many)),
+        cars.columns.get("fee", np.zeros(many)),
+        costs.weight,
+        even if costs.reference is None else costs.reference,
+        costs.capacity,
+        read(),
+    )
+    if costs.capacity is not None:
+        wanted = float(setting.need.sum())
+        most = ez.models.most_together(setting.caps, setting.need, costs.capacity)
+        if most < wanted * (1 - 1e-9):
+            refuse(
+                "--capacity",
+                f"within {costs.capacity:g} kWh an hour all vehicles together can charge {most:.4g} kWh while they are "
+                f"there, but they need {wanted:g}",
+                "Raise it, lower needs, or let vehicles stay longer",
+            )
+    return setting
+
+
+def _known_zone(name: str) -> str:
+    """A time zone, refused in the words of the reader of prices."""
+    import zoneinfo  # noqa: PLC0415
+
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        refuse("--time-zone", f"there is no time zone {name!r}", "Pass a name such as Europe/Amsterdam")
+    return name
+
+
+def _source(prices: Path | None, tomorrow: Path | None, others: dict[str, object]) -> tuple[str, Path]:
+    """The option that brings the prices, and its file."""
+    if prices is not None and tomorrow is not None:
+        refuse("--tomorrow", "is given beside --prices", "Pass --prices for an average day, or --tomorrow for one day")
+    if tomorrow is not None:
+        for name, value in others.items():
+            if value is not None:
+                refuse(name, "says how sure a plan is, and with --tomorrow nothing is uncertain", "Leave it out")
+        return "--tomorrow", tomorrow
+    if prices is None:
+        refuse("--prices", "is missing", "Pass a file of prices: --prices prices.csv, or --tomorrow FILE for one day")
+    return "--prices", prices
 
 
 def _read(
-    path: Path, zone: str | None, file_unit: str | None, **asked: "Unpack[ez.datasets.Options]"
+    source: tuple[str, Path], zone: str | None, file_unit: str | None, span: Span, asked: "ez.datasets.Options"
 ) -> "ez.datasets.Prices":
+    option, path = source
+    options_: ez.datasets.Options = {**asked, "hours": span.hours, "overnight": span.overnight}
     try:
-        return ez.datasets.read_prices(path, zone, file_unit, **asked)
+        return ez.datasets.read_prices(path, zone, file_unit, **options_)
     except ez.InputError as error:
         if error.rule is None or error.remedy is None:
             raise
         name = named(error)
         remedy = REMEDIES.get(name, spelt(error.remedy, OPTIONS))
-        raise ez.InputError.about(OPTIONS.get(name, "--prices"), error.rule, remedy) from error
+        raise ez.InputError.about(OPTIONS.get(name, option), error.rule, remedy) from error
 
 
-def _drawn(cars: "FleetFile", seed: int) -> list[str]:
-    """What was not in the file."""
-    lacking = [name for name in ("wear", "fee") if name not in cars.columns]
-    notes = [f"The fleet says nothing of {' and '.join(lacking)}: drawn as in the paper, with seed {seed}."]
-    caps = [f"The fleet says nothing of cap: {CAP:g} kWh an hour for all."]
-    return (notes if lacking else []) + ([] if "cap" in cars.columns else caps)
+def _refuse_several(setting: "Setting") -> None:
+    days, what = setting.days, "nights" if setting.span.overnight else "days"
+    many = len(days.samples)
+    if many > 1:
+        which = f", from {days.days[0]} to {days.days[-1]}" if days.days else ""
+        how = f"Choose one, as in --start {days.days[-1]} --end {days.days[-1]}" if days.days else "Keep one row"
+        refuse("--tomorrow", f"the file has {many} {what}{which}, and a plan is for one", how)
 
 
-def _hours(text: str) -> tuple[int, ...]:
-    """`0-13`, `7`, or several of these: the hours they name, none of them twice."""
-    parts = [re.fullmatch(r"\s*(\d{1,2})\s*(?:-\s*(\d{1,2})\s*)?", part) for part in text.split(",")]
-    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
-    chosen = [hour for span in spans for hour in span]
-    if len(spans) < len(parts) or not all(spans) or max(chosen) > 23 or len(set(chosen)) < len(chosen):
-        refuse("--hours", f"{text!r} is not a list of different hours from 0 to 23", "Write --hours 0-13, or 0-5,22,23")
-    return tuple(chosen)
+def _kind(mixing: str | None, draws: int | None) -> "Kind | None":
+    """What certifies: days in their order, unless told."""
+    if draws is not None and draws < 1:
+        refuse("--draws", f"must be a whole number of days, at least 1, but it is {draws}", "Pass 3000, say")
+    if mixing is None:
+        return ez.certificates.Prequential() if draws is None else None
+    if draws is not None:
+        refuse("--mixing", "is given beside --draws, whose days are independent", "Leave one of them out")
+    try:
+        c, r = (float(word) for word in mixing.split(","))
+    except ValueError:
+        c, r = -1.0, -1.0
+    if not (0 <= c < float("inf") and 0 <= r < 1):
+        refuse(
+            "--mixing",
+            f"must be two numbers C,R with C ≥ 0 and 0 ≤ R < 1, but it is {mixing!r}",
+            "Write --mixing 2,0.9 if days a apart depend on each other by at most 2 · 0.9^a, or leave it out",
+        )
+    return ez.certificates.Dependent(beta=lambda gap: c * r**gap)
+
+
+def _refuse_amount(option: str, value: float | None) -> None:
+    if value is not None and not 0 <= value < float("inf"):
+        refuse(option, f"must be a number, at least 0, but it is {value:g}", "Pass such a number")
 
 
 def _limits(text: str | None) -> "Literal['market'] | ez.sets.Box":

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import epszero as ez
-from epszero.cli.endings import refuse
 
 
 class FleetFile(NamedTuple):
@@ -18,13 +17,8 @@ class FleetFile(NamedTuple):
     vehicles: list[str]  # its entries; numbers from 1 where the file has none
     lines: list[int]  # of the file, or rows of the sheet, one per vehicle
     unit: str  # "line" or "row"
-    texts: dict[str, list[str]]  # arrive, depart, as they are written; "" where a cell is empty
+    times: dict[str, list[str]]  # arrive, depart, as they are written; "" where a cell is empty
     notes: tuple[str, ...]  # what was converted, left out or looks odd
-
-    @property
-    def times(self) -> dict[str, list[str]]:
-        """Arrivals and departures, for whoever reads them."""
-        return self.texts
 
     def who(self, i: int) -> str:
         """A vehicle as its owner would look for it."""
@@ -40,17 +34,3 @@ def read_fleet(path: Path) -> FleetFile:
             raise
         raise ez.InputError.about("--fleet", error.rule, error.remedy) from error
     return FleetFile(read.columns, read.label, read.vehicles, read.places, read.unit, read.texts, read.notes)
-
-
-def refuse_unreachable(fleet: FleetFile, cap: float, hours: int) -> None:
-    """Refuse a vehicle that cannot charge what it needs, with what it lacks; `cap`: where the fleet does not say."""
-    need = fleet.columns["need"]
-    caps = fleet.columns.get("cap", np.full(len(need), cap))
-    short = np.flatnonzero(need > hours * caps * (1 + 1e-12))
-    if len(short):
-        i = int(short[0])
-        refuse(
-            "--fleet",
-            f"{fleet.who(i)} needs {need[i]:g} kWh, but {hours} hours at {caps[i]:g} kWh give {hours * caps[i]:g}",
-            "Lower its need, or raise its cap or the hours",
-        )

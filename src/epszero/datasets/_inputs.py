@@ -34,6 +34,7 @@ class Form(TypedDict, total=False):
     """How prices are handed out, the same for every loader; all by name."""
 
     hours: Iterable[int]  # of the local day, 0 to 23, in the order of the columns; all 24
+    overnight: bool  # hours that follow a later one belong to the next day: 22, 23, 0, 1; False
     unit: str  # "EUR/kWh" (default), "EUR/MWh" or "ct/kWh"
     support: Support  # "market" (default), "pool", None, or a set
     time_zone: str  # whose clock days and hours follow; "Europe/Amsterdam"
@@ -58,6 +59,7 @@ class Asked:
     support: Support
     time_zone: str
     fill: int
+    evening: int | None = None  # how many of the hours belong to the first of two days; None where all are of one
 
 
 def refuse(argument: str, rule: str, remedy: str) -> NoReturn:
@@ -76,14 +78,16 @@ def checked(options: Mapping[str, Any]) -> Asked:
     start, end = (_day(name, options.get(name)) for name in ("start", "end"))
     if start is not None and end is not None and start > end:
         refuse("start", f"{start} is after end, {end}", "Exchange the two")
+    hours = _hours(options.get("hours", range(24)))
     return Asked(
-        _hours(options.get("hours", range(24))),
+        hours,
         start,
         end,
         checked_unit("unit", options.get("unit", "EUR/kWh")),
         _support(options.get("support", "market")),
         _time_zone(options.get("time_zone", "Europe/Amsterdam")),
         _fill(options.get("fill", 2)),
+        _evening(options.get("overnight", False), hours),
     )
 
 
@@ -117,6 +121,22 @@ def _hours(hours: Any) -> tuple[int, ...]:
         if listed.count(hour) > 1:
             refuse("hours", f"names {hour} more than once", remedy)
     return tuple(int(hour) for hour in listed)
+
+
+def _evening(overnight: object, hours: tuple[int, ...]) -> int | None:
+    """How many hours come before midnight, where a row goes on beyond it."""
+    if not isinstance(overnight, bool | np.bool_):
+        refuse("overnight", f"must be True or False, but it is {overnight!r}", "Pass one of them")
+    if not overnight:
+        return None
+    falls = [place for place in range(1, len(hours)) if hours[place] < hours[place - 1]]
+    if len(falls) > 1 or (falls and hours[-1] > hours[0]):
+        refuse(
+            "hours",
+            f"{', '.join(map(str, hours))} are not within 24 hours on end, so they are no night",
+            "Write the evening first and then the morning, as in (22, 23, 0, 1)",
+        )
+    return falls[0] if falls else None
 
 
 def _day(argument: str, day: Any) -> datetime.date | None:

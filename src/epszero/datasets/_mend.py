@@ -7,6 +7,8 @@
    between the hour before and the hour after it, across midnight too; at either end of the data it takes the one
    neighbour that it has.
 5. A day that still lacks one of the hours asked for is dropped.
+Of nights (`overnight`) a row has the evening of its day and the morning of the next; the last day, whose morning is not
+there, is no night, and a night is dropped if one of its own hours is missing.
 """
 
 import datetime
@@ -24,6 +26,7 @@ from epszero.datasets._prices import Prices, counted, listed
 FloatArray = NDArray[np.float64]
 
 MARKET = (-500.0, 4000.0)  # EUR/MWh, the harmonised limits of the day-ahead market, cap as raised in May 2022
+DAY = datetime.timedelta(days=1)
 FLAGS = {  # a column of the hourly table: what was done, and why
     "skipped": ("filled", "the clock skips it"),
     "missing": ("filled", "missing"),
@@ -32,6 +35,9 @@ FLAGS = {  # a column of the hourly table: what was done, and why
     "contradicting": ("averaged", "rows contradict"),
     "repeated": ("merged", "rows repeat"),
 }
+
+
+CELLS = {"hour": pl.Int64, "evening": pl.Boolean}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +76,11 @@ def mended(quotes: Quotes, asked: Asked) -> Prices:
     """The days asked for, whole, by the rules above."""
     hourly = _filled(_hourly(quotes.table), asked.fill)
     first, last = (hourly["day"][place] for place in (0, -1))
-    chosen = hourly.filter(pl.col("day").is_between(asked.start or first, asked.end or last))
+    if asked.evening is not None:
+        last -= DAY  # its morning is not there
+        if last < first:
+            refuse("hours", "go beyond midnight, but the data have one day only", "Pass prices of the next day, too")
+    chosen = hourly.filter(pl.col("day").is_between(asked.start or first, min(asked.end or last, last)))
     if chosen.height == 0:
         name, day, side = (
             ("start", asked.start, "after") if (asked.start or first) > last else ("end", asked.end, "before")
@@ -78,6 +88,10 @@ def mended(quotes: Quotes, asked: Asked) -> Prices:
         refuse(name, f"{day} is {side} all days of the data", f"Choose days between {first} and {last}")
     days = chosen["day"].gather_every(24).to_numpy().astype(object)
     values = chosen["price"].to_numpy().reshape(-1, 24)[:, asked.hours]
+    if asked.evening is not None:
+        shifted = hourly.filter(pl.col("day").is_between(days[0] + DAY, days[-1] + DAY))
+        mornings = shifted["price"].to_numpy().reshape(-1, 24)
+        values[:, asked.evening :] = mornings[:, asked.hours[asked.evening :]]
     whole = np.isfinite(values).all(axis=1)
     dropped = tuple(days[~whole].tolist())
     if not whole.any():
@@ -99,7 +113,8 @@ def mended(quotes: Quotes, asked: Asked) -> Prices:
         unit=asked.unit,
         time_zone=asked.time_zone,
         source=quotes.source,
-        mended=_report(chosen, kept, asked, quotes.dated),
+        mended=_report(hourly, kept, asked, quotes.dated),
+        overnight=asked.evening is not None,
         dropped=dropped if quotes.dated else (),
         notes=notes,
     )
@@ -134,13 +149,20 @@ def _filled(hours: pl.DataFrame, fill: int) -> pl.DataFrame:
     )
 
 
-def _report(chosen: pl.DataFrame, kept: tuple[datetime.date, ...], asked: Asked, dated: bool) -> pl.DataFrame:
+def _report(hourly: pl.DataFrame, kept: tuple[datetime.date, ...], asked: Asked, dated: bool) -> pl.DataFrame:
     """A line per cell of the samples that is not as it was read."""
     rows = pl.DataFrame({"day": kept, "row": range(len(kept))}, schema={"day": pl.Date, "row": pl.Int64})
     zone = zoneinfo.ZoneInfo(asked.time_zone)
+    table = rows.with_columns(evening=pl.lit(value=True))
+    wanted = pl.DataFrame({"hour": asked.hours, "evening": [True] * len(asked.hours)}, schema=CELLS)
+    if asked.evening is not None:
+        table = pl.concat([table, rows.with_columns(pl.col("day") + DAY, evening=pl.lit(value=False))])
+        first = [place < asked.evening for place in range(len(asked.hours))]
+        wanted = pl.DataFrame({"hour": asked.hours, "evening": first}, schema=CELLS)
     touched = (
-        chosen.filter(pl.any_horizontal("gap", *list(FLAGS)[2:]), pl.col("hour").is_in(asked.hours))
-        .join(rows, on="day", maintain_order="left")
+        hourly.filter(pl.any_horizontal("gap", *list(FLAGS)[2:]))
+        .join(table, on="day", maintain_order="left")
+        .join(wanted, on=["hour", "evening"], how="semi", maintain_order="left")
         .select("row", "day", "hour", "gap", *list(FLAGS)[2:])
     )
     skips = [

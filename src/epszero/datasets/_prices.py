@@ -23,7 +23,9 @@ WHY = {  # (what was done, why): how the report says it
 @final
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """One row of `samples` per local day. Prints as a report of what was read, and of what was mended by which rule.
+    """One row of `samples` per local day, or per night, named by its evening.
+
+    Prints as a report of what was read, and of what was mended by which rule.
 
     `mended` has a line per cell that is not as it was read: `row` (of the samples), `day`, `hour`, `what` was done
     ("filled", "averaged", "merged") and `why`. `dropped` are the days between the first and the last that have too
@@ -39,13 +41,14 @@ class Prices:
     mended: pl.DataFrame
     dropped: tuple[datetime.date, ...]
     notes: tuple[str, ...] = ()  # what else was done, in sentences
+    overnight: bool = False  # a row is a night: hours that follow a later one are of the next day
 
     def __str__(self) -> str:
-        rows = len(self.samples)
+        rows, what = len(self.samples), "night" if self.overnight else "day"
         when = f" from {self.days[0]} to {self.days[-1]}" if self.days else ", without dates"
         clock = f", by the clock of {self.time_zone}" if self.days else ""
         lines = [
-            f"{counted(rows, 'day')}{when}, {counted(len(self.hours), 'hour')} each, in {self.unit}{clock}.",
+            f"{counted(rows, what)}{when}, {counted(len(self.hours), 'hour')} each, in {self.unit}{clock}.",
             f"Source: {self.source}.",
             *self.notes,
         ]
@@ -54,7 +57,7 @@ class Prices:
         if not groups:
             lines.append("No hour was mended.")
         if self.dropped:
-            lines.append(f"{counted(len(self.dropped), 'day')} left out for larger gaps: {listed(self.dropped)}.")
+            lines.append(f"{counted(len(self.dropped), what)} left out for larger gaps: {listed(self.dropped)}.")
         return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 Vehicle i chooses the energy x_i ∈ R^T of each hour to minimise, with x̄ the average over all N vehicles,
     wear_i ‖x_i‖² + fee_i 1ᵀx_i + E[ξ]ᵀx_i + ‖x̄ − reference‖²_P   over   0 ≤ x_i ≤ cap_i, 1ᵀx_i ≥ need_i,
+or 1ᵀx_i = need_i for batteries that take no more (`exactly`),
 where ξ is the vector of hourly prices. P is `weight`·I_T (the paper prints I₁₆₈, which does not fit T = 14).
 
 A potential game, since the last term is common to all: an equilibrium minimises the sum of the other terms plus the
@@ -22,6 +23,7 @@ import epszero as ez
 from epszero.models._fleet import Fleet, Table, gathered
 from epszero.models._inputs import Factory, FloatArray, count, each, numbers, refuse
 from epszero.models._pictures import bars, note, sample_rows, strategies_of, with_bands
+from epszero.models.schedules import most_together
 from epszero.problems import Declared
 from epszero.report import BLUE, GREY, ORANGE, PURPLE, RED, SPREAD, beside, figure, tidy
 
@@ -46,6 +48,8 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
     reference: ArrayLike = 1.0,
     capacity: ArrayLike | None = None,
     fleet: Table | None = None,
+    present: ArrayLike | None = None,
+    exactly: bool = False,
     declared: Declared | None = None,
 ) -> ez.AggregativeGame:
     """Vehicles (20 unless told otherwise) that charge within `hours`; a sample is the vector of prices, in €/kWh.
@@ -59,19 +63,27 @@ def ev_charging(  # noqa: PLR0913  (the rows of Table I)
 
     `reference`: kWh that the average vehicle should draw, one number or one per hour. `weight`: P, a number, one per
     hour, or a positive semidefinite matrix. `capacity`: kWh that all vehicles together may draw, one number or one
-    per hour, a constraint that they share; `solution.multipliers` are its prices in €/kWh.
+    per hour, a constraint that they share; `solution.multipliers` are its prices in €/kWh. `present`: which part of
+    each hour a vehicle is there, vehicles × hours, from 0 to 1; the cap of the hour is that part of its cap. `exactly`:
+    vehicles charge what they need and no more, at negative prices too.
     `declared`: see `ez.declare`.
 
-    A potential game, strongly monotone with μ ≥ 2 min wear: one equilibrium. `game.plot(solution)` shows the demand
-    and the prices; `first_hour=22` lets the clock begin at 22:00, `certificate=…` draws its error bars.
+    A potential game, strongly monotone with μ ≥ 2 min wear: one equilibrium where every wear is above 0.
+    `game.plot(solution)` shows the demand and the prices; `first_hour=22` lets the clock begin at 22:00,
+    `certificate=…` draws its error bars.
     """
     hours = count("hours", hours)
     P, target = _weight(weight, hours), each("reference", reference, hours, "hour")
     limit = None if capacity is None else each("capacity", capacity, hours, "hour", least=0.0)
     cars = gathered(vehicles, seed, {"wear": wear, "fee": fee, "cap": cap, "need": need}, fleet)
-    _refuse_impossible(cars, hours, limit)
+    caps = _caps(cars, hours, present)
+    _refuse_impossible(cars, caps, limit)
     cost = _cost(tuple(target.tolist()), P.tobytes(), P.ndim)
-    schedules = ez.sets.BoxBudget(0.0, cars.cap[:, None], at_least=cars.need, dim=hours)
+    if exactly:
+        schedules = ez.sets.CappedSimplex(cars.need, caps)
+    else:
+        upper = cars.cap[:, None] if present is None else caps
+        schedules = ez.sets.BoxBudget(0.0, upper, at_least=cars.need, dim=hours)
     shared = None if limit is None else ez.AffineConstraint(_total, limit)
     picture = functools.partial(_draw, vehicles=len(cars.need), reference=target, capacity=limit)
     return ez.AggregativeGame(ez.oracles.Affine(cost), cars, schedules, shared, declared=declared, picture=picture)
@@ -111,20 +123,53 @@ def _weight(weight: ArrayLike, hours: int) -> FloatArray:
     return P
 
 
-def _refuse_impossible(cars: Fleet, hours: int, capacity: FloatArray | None) -> None:
-    """Needs beyond caps, then needs beyond the capacity; the latter by max-flow min-cut, exactly, in O(N T)."""
+def _caps(cars: Fleet, hours: int, present: ArrayLike | None) -> FloatArray:
+    """kWh that each vehicle can charge in each hour."""
+    if present is None:
+        return np.broadcast_to(cars.cap[:, None], (len(cars.cap), hours)).copy()
+    there = numbers("present", present, least=0.0)
+    if there.shape != (len(cars.cap), hours):
+        refuse(
+            "present",
+            f"must be vehicles × hours, {len(cars.cap)} × {hours}, but its shape is {there.shape}",
+            "Pass a row per vehicle",
+        )
+    if there.max() > 1:
+        refuse("present", f"must be parts of an hour, but one is {there.max():g}", "Pass numbers from 0 to 1")
+    return cars.cap[:, None] * there
+
+
+def _refuse_impossible(cars: Fleet, caps: FloatArray, capacity: FloatArray | None) -> None:
+    """Needs beyond caps, then needs beyond the capacity."""
+    hours = caps.shape[1]
     with np.errstate(over="ignore"):  # more than enough
-        over = np.flatnonzero(cars.need > hours * cars.cap * (1 + 1e-12))
+        most = caps.sum(axis=1)
+        over = np.flatnonzero(cars.need > most * (1 + 1e-12))
     if len(over):
         i = int(over[0])
+        always = bool((caps[i] == cars.cap[i]).all())
+        when = f"{hours} hours at {cars.cap[i]:g} kWh give" if always else "within the hours that it is there it gets"
         refuse(
             f"need[{i}]",
-            f"vehicle {i} needs {cars.need[i]:g} kWh, but {hours} hours at {cars.cap[i]:g} kWh give "
-            f"{hours * cars.cap[i]:g}",
+            f"vehicle {i} needs {cars.need[i]:g} kWh, but {when} {most[i]:g}",
             "Lower its need, or raise its cap or the hours",
         )
     if capacity is None:
         return
+    if (caps == cars.cap[:, None]).all():
+        _refuse_crowded(cars, hours, capacity)
+        return
+    together, wanted = most_together(caps, cars.need, capacity), float(cars.need.sum())
+    if together < wanted * (1 - 1e-9):
+        refuse(
+            "capacity",
+            f"lets all vehicles together charge {together:g} kWh while they are there, but they need {wanted:g}",
+            "Raise it, or lower need",
+        )
+
+
+def _refuse_crowded(cars: Fleet, hours: int, capacity: FloatArray) -> None:
+    """Needs beyond the capacity where all vehicles are always there: max-flow min-cut, exactly, in O(N T)."""
     with np.errstate(over="ignore"):
         scarce = np.cumsum(np.sort(capacity))
     for k in range(1, hours + 1):  # what cannot be charged outside the k hours with the least capacity

@@ -1,5 +1,7 @@
 """Text, figures and pages for people: what the outer rooms draw and write with."""
 
+from epszero.report.charging import Charging as Charging
+from epszero.report.charging import charging_page as charging_page
 from epszero.report.files import WRITING as WRITING
 from epszero.report.files import write_file as write_file
 from epszero.report.pictures import error_bars as error_bars
