@@ -29,6 +29,8 @@ def test_the_readme_runs(capsys):
         r"converged at iteration \d+, residual \S+ \(forward-backward, step \S+ from the exact constants .*\)\.", first
     )
     assert re.match(r"x in the domain, z in A\(x\) up to \S+, residual \S+", second)
+    for number in (names["need"], names["sure"].answer):
+        assert f"{number:,.0f}".replace(",", " ") in TEXT
     assert names["plan"].status is ez.Status.CONVERGED
     assert len(names["plans"]) == 50
     assert all(plan.iterations == 200 for plan in names["plans"])
