@@ -80,12 +80,13 @@ class Run:
                 exec(compile("\n" * block.line + block.text, self.page, "exec"), self.names)  # our own text
             self.printed = out.getvalue()
         elif block.language == "sh":
-            self.printed = "".join(self.command(line, where) for line in lines(block.text))
+            outputs = [self.command(line, where) for line in lines(block.text)]
+            self.printed = None if None in outputs else "".join(filter(None, outputs))
         elif block.language == "text" and before is not None:
             assert shows(block.text, before), f"{where} shows\n{block.text}\nbut this is printed:\n{before}"
 
-    def command(self, line: str, where: str) -> str:
-        """What a line of a shell prints."""
+    def command(self, line: str, where: str) -> str | None:
+        """What a line of a shell prints; None where it is not run."""
         expected = int(found[1]) if (found := re.search(r"# exit code (\d+)", line)) else 0
         line = re.sub(r"\$(\w+)", lambda found: self.words[found[1]], line)
         words = shlex.split(line, comments=True)
@@ -100,10 +101,10 @@ class Run:
         printed, ended = self.called(words, where)
         assert ended == expected, f"{where}: {line} ended with {ended}:\n{printed}"
         if into:
-            Path(into).write_text(printed, encoding="utf-8")
+            Path(into).write_text(printed or "", encoding="utf-8")
         return "" if into else printed
 
-    def called(self, words: list[str], where: str) -> tuple[str, int]:
+    def called(self, words: list[str], where: str) -> tuple[str | None, int]:
         """What a command prints, and what it ends with."""
         match words:
             case ["epszero", *rest]:
@@ -116,14 +117,14 @@ class Run:
                 return out.getvalue(), 0
             case ["python", "-m", module] if module.startswith("benchmarks."):  # tests/test_compare.py runs them
                 assert find_spec(module), f"{where}: no such module: {module}"
-                return "", 0
+                return None, 0
             case ["make", *targets]:
                 known = set(TARGETS.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
                 assert set(targets) <= known, f"{where}: no such target: {targets}"
-                return "", 0
+                return None, 0
             case ["pip", "install", what]:
                 assert what in (".", "'.[cvxpy]'", wheel_name()), f"{where}: nobody has tried to install {what}"
-                return "", 0
+                return None, 0
             case _:
                 raise AssertionError(f"{where}: the test does not know how to run {words}")
 
@@ -147,5 +148,6 @@ def shows(shown: str, printed: str) -> bool:
         if line.strip() == "…":
             pattern.append(r"(?:.*\n)*?")
         else:
-            pattern.append(re.escape(rounding.sub("…", line.rstrip())).replace("…", ".*") + r"[ ]*\n")
+            line = re.sub(r" …$", "…", rounding.sub("…", line.rstrip()))  # what is cut off may begin a new line
+            pattern.append(re.escape(line).replace("…", ".*") + r"[ ]*\n")
     return re.fullmatch("".join(pattern), rounding.sub("…", printed.rstrip()) + "\n") is not None

@@ -38,6 +38,7 @@ def test_a_page_is_taken_apart_and_runs(tmp_path, monkeypatch):
         ("a\nb\n", "a\nb\n", True),
         ("a\n…\nd\n", "a\nb\nc\nd\n", True),
         ("a … c\n", "a b b c\n", True),
+        ("a …\n…\n", "a\nb\n", True),
         ("a\n", "a\nb\n", False),
         ("a 0.12\n", "a 0.13\n", False),
         ("a 1e-5\n", "a 2e-5\n", False),

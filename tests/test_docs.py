@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import epszero
-from blocks import Run, blocks
+from blocks import Run, blocks, wheel_name
 from epszero import datasets, experiments, functions, models, sets
 
 ROOT = Path(__file__).parent.parent
@@ -75,6 +75,11 @@ def test_every_block_runs_as_printed(page, tmp_path, monkeypatch):
         if not (one.language == "python" and re.fullmatch(r"\w+", one.rest)):  # templates: tests/test_contributing.py
             run.block(one)
     plt.close("all")
+
+
+def test_the_wheel_that_pages_name_is_the_one_that_is_built():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert set(re.findall(r"dist/epszero-[^\s`*]+\.whl", text)) == {wheel_name()}
 
 
 def test_every_example_is_on_a_page():
