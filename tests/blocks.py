@@ -148,6 +148,6 @@ def shows(shown: str, printed: str) -> bool:
         if line.strip() == "…":
             pattern.append(r"(?:.*\n)*?")
         else:
-            line = re.sub(r" …$", "…", rounding.sub("…", line.rstrip()))  # what is cut off may begin a new line
-            pattern.append(re.escape(line).replace("…", ".*") + r"[ ]*\n")
+            open_ended = re.sub(r" …$", "…", rounding.sub("…", line.rstrip()))  # what is cut off may begin a new line
+            pattern.append(re.escape(open_ended).replace("…", ".*") + r"[ ]*\n")
     return re.fullmatch("".join(pattern), rounding.sub("…", printed.rstrip()) + "\n") is not None

@@ -48,7 +48,7 @@ SLOW = {  # more than two seconds, warm; README's Python runs in tests/test_read
         "docs/start.md",
     ),
 }
-LANGUAGES = {"python", "sh", "text", "csv", "bibtex"}
+LANGUAGES = {"python", "sh", "text", "csv", "json"}
 
 
 def named(page: Path) -> str:
