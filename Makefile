@@ -5,17 +5,20 @@ BIN := $(VENV)/bin
 COMPILED := JAX_COMPILATION_CACHE_DIR=$(CURDIR)/$(VENV)/compiled JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help test test-long test-browser lint types types-of-source types-of-tests validity mutants demo bench docs tools lock clean
+.PHONY: help test test-long test-browser lint types types-of-source types-of-tests validity mutants demo wheel bench docs pictures tools \
+	lock clean
 
 help:
 	@echo "make demo   the charging game on real prices, solved, certified and reported"
 	@echo "make test   lint, format, types, tests"
 	@echo "make test-long  the tests that make test leaves out: at most 40 minutes"
 	@echo "make test-browser  the report page in headless Chromium, which must be installed"
+	@echo "make wheel  dist/epszero-….whl and .tar.gz, for pip"
 	@echo "make bench  speed, side by side with peers"
 	@echo "make validity  how often each bound and certificate misses, and make mutants: about two hours"
 	@echo "make mutants  do the tests notice a wrong sign in a bound? about an hour"
 	@echo "make docs   build the documentation into site/"
+	@echo "make pictures  draw docs/first-screen.png anew"
 	@echo "make tools  everything in $(VENV), pre-commit too"
 	@echo "make lock   pin the newest versions that fit (needs a package index)"
 	@echo "make clean  remove whatever the others made"
@@ -54,12 +57,20 @@ mutants: $(VENV)/.tools
 demo: $(VENV)/.ready
 	$(BIN)/epszero demo
 
+wheel: $(VENV)/.ready
+	rm -rf dist
+	$(BIN)/python -m hatchling build --target sdist --target wheel
+	@echo "pip install $$(ls dist/*.whl)"
+
 bench: $(VENV)/.tools
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.tools
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+pictures: $(VENV)/.ready
+	$(COMPILED) $(BIN)/python tools/pictures.py
 
 tools: $(VENV)/.tools
 

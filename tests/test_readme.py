@@ -29,6 +29,10 @@ def test_the_readme_runs(capsys):
         r"converged at iteration \d+, residual \S+ \(forward-backward, step \S+ from the exact constants .*\)\.", first
     )
     assert re.match(r"x in the domain, z in A\(x\) up to \S+, residual \S+", second)
+    narrow = ez.Samples(names["days"], support=ez.sets.Box(0.0, 0.3))
+    narrower = ez.plan(names["game"], target=1.0, of="distance", samples=narrow)
+    for number in (names["need"], names["sure"].answer, narrower.samples, narrower.promised[0].answer):
+        assert f"{number:,.0f}".replace(",", " ") in TEXT
     assert names["plan"].status is ez.Status.CONVERGED
     assert len(names["plans"]) == 50
     assert all(plan.iterations == 200 for plan in names["plans"])

@@ -76,6 +76,8 @@ if typing.TYPE_CHECKING:
     from epszero.solve import solve as solve
     from epszero.solve import solve_many as solve_many
 
+    __version__: str
+
 _PUBLIC = {
     "_checks": ("InputError",),
     "_compiled": ("keep_compiled",),
@@ -114,6 +116,8 @@ class _Package(types.ModuleType):
             return found
         if name in _ROOMS:
             return importlib.import_module(f"{__name__}.{name}")
+        if name == "__version__":  # of what is installed; reading it takes some milliseconds
+            return importlib.import_module("importlib.metadata").version(__name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{_hint(name)}", name=name)
 
     def __setattr__(self, name: str, value: typing.Any) -> None:

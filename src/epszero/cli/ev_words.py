@@ -241,7 +241,7 @@ def assumed(answer: Answer, how: How, *, told_reference: bool, tomorrow: bool = 
     """What was not in the files, and what was made of it."""
     setting = answer.setting
     columns = setting.cars.columns
-    said = ["Every vehicle charges exactly what it needs, at negative prices too."]
+    said = [*setting.cars.notes, "Every vehicle charges exactly what it needs, at negative prices too."]
     lacking = [name for name in ("wear", "fee") if name not in columns]
     if lacking:
         said.append(f"The fleet file says nothing of {' and '.join(lacking)}: 0.")
