@@ -93,6 +93,8 @@ def average_facts(facts: Facts, B: Average, data: PyTree, x: PyTree, prove: bool
         found = by_agents(getattr(base, "joint", None), x, getattr(base, "mean", None))
         J = np.asarray(_jacobian(base, x)) if found is None else found
         return _affine(facts, ConstantJacobian(J)) if np.isfinite(J).all() else said
+    if structure.affine and structure.entries <= LARGEST and structure.constant_jacobian:
+        return remembered(facts.problem, ("large average", facts.key), lambda: _large(base, x, said))
     if structure.affine and structure.entries <= LARGEST:
         return _large(base, x, said)
     hulls = facts_of(facts.problem, _hulls(data), facts.row, x)  # the samples themselves say where ξ is

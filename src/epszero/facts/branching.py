@@ -3,7 +3,8 @@
 The answer is valid whenever it is asked for: the largest of the bounds over boxes that together hold the first one. The
 boxes with the largest bounds are halved first, across the direction that has mattered most, until the bound is close to
 a value that is attained, or so many boxes were looked at as the search may cost: work, not seconds, so that it ends the
-same way on every machine.
+same way on every machine. Where a bound is wanted that is as small as `enough`, the search also ends as soon as more is
+attained, or as its bounds fall too slowly for that.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,10 @@ from epszero._types import FloatArray
 from epszero.facts.domains import Bounds
 
 CLOSE = 0.01  # relative gap between bound and attained value at which to stop
+BEYOND = 1e-6  # of the first bound: so much above what would do is no rounding
+DOUBTFUL = 0.1  # of the boxes, after which a bound that falls too slowly to be of use is given up
+SLACK = 4.0  # times what would do: as near as a forecast must come
+ROUND = 1e-9  # of a bound
 HOPELESS = 0.25  # of the boxes, after which a bound that is still infinite is given up
 MANY = 64  # directions beyond which all are taken to matter alike
 
@@ -48,11 +53,15 @@ def supremum(task: Task, most: int) -> Supremum:
     lower, upper = task.box.lower[None], task.box.upper[None]
     bounds = _batched(task.above, lower, upper, task.batch)
     seen, looked = _at_middles(task, lower, upper), 1
-    weights = _influence(task, lower[0], upper[0], float(bounds[0]), most // 4)
+    weights, first = _influence(task, lower[0], upper[0], float(bounds[0]), most // 4), float(bounds[0])
+    tops: list[tuple[int, float]] = []
     rounds = 0
     while len(bounds) and looked < most:
         top = float(bounds.max())
-        if top <= task.enough:
+        if top <= task.enough or (np.isfinite(task.enough) and seen - task.enough > BEYOND * abs(first)):
+            break  # it will do, or it never will: so much is attained
+        tops.append((looked, top))
+        if np.isfinite(task.enough) and looked > DOUBTFUL * most and not _in_reach(tops, seen, task.enough, most):
             break
         if not np.isfinite(top) and looked > HOPELESS * most:
             break
@@ -77,6 +86,20 @@ def supremum(task: Task, most: int) -> Supremum:
         bounds = np.concatenate([bounds[kept], fresh])
         rounds += 1
     return Supremum(float(bounds.max(initial=-np.inf)), seen, looked)
+
+
+def _in_reach(tops: list[tuple[int, float]], seen: float, enough: float, most: int) -> bool:
+    """Whether the bound falls so fast, with the number of boxes, that it may come down to `enough` before `most`.
+
+    What it is above the truth falls like a power of that number, which the last two doublings tell.
+    """
+    looked, top = tops[-1]
+    before, higher = next(one for one in tops if one[0] >= looked // 4)
+    left, allowed = top - seen, max(enough - seen, ROUND * abs(top))
+    if not (np.isfinite(left) and left > allowed and looked > before):
+        return True
+    power = np.log(max(higher - seen, left) / left) / np.log(looked / before)
+    return bool(left * (looked / most) ** power <= SLACK * allowed)
 
 
 def _batched(above: Bound, lower: FloatArray, upper: FloatArray, batch: int) -> FloatArray:

@@ -172,7 +172,9 @@ def starting_pace(B: Average, x: PyTree, Bx: PyTree, scale: PyTree = None) -> Pa
 
 def step_taken(steps: Steps, state: State) -> PyTree:
     """The Γ that led to a state whose `own` is a pace where it is searched for."""
-    return scaled(steps.scale, state.own.used) if steps.searched else steps.at(state.k - 1)
+    if steps.searched:
+        return scaled(steps.scale, state.own.used)
+    return steps.sizes if steps.schedule is None else steps.at(state.k - 1)  # else nothing is computed, even k − 1
 
 
 def step_to_take(steps: Steps, state: State) -> PyTree:

@@ -20,7 +20,7 @@ from epszero._types import Array, PyTree
 from epszero.facts import AverageFacts
 from epszero.methods._base import Method, State, first_state
 from epszero.methods.backtracking import ROUNDING, first_step, probing_step
-from epszero.methods.steps import forward_backward, over, root, scaled, times
+from epszero.methods.steps import forward_backward, in_units, over, root, scaled, times
 from epszero.oracles import Average
 from epszero.problems import Problem
 from epszero.problems.backward import Backward
@@ -58,9 +58,8 @@ class AdaptiveGoldenRatio(Method):
         return True
 
     def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> "AdaptiveGoldenRatio":
-        del x
         scale = None if known is None or problem.coupling is not None else known.unit_steps
-        units = "" if scale is None else ", in proportion to the agents' units"
+        units = "" if scale is None else f", {in_units(scale, x)}"
         return self._settled(scale=scale, description=f"adaptive golden ratio, step from the slopes on the way{units}")
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:

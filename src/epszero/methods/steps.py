@@ -71,7 +71,7 @@ class Steps(Node):
             _check_computable(known)
             how = f"step {known.best:.6g} from {known.because}"
             return Steps(jnp.asarray(known.best), None, how, outline=outline)
-        how = "step by backtracking" if scale is None else "steps by backtracking, in proportion to the agents' units"
+        how = "step by backtracking" if scale is None else f"steps by backtracking, {in_units(scale, x)}"
         return Steps(None, None, how, scale)
 
     @property
@@ -103,6 +103,12 @@ class Steps(Node):
             ones = jax.tree.unflatten(structure, [np.ones(shape) for shape in shapes])
             numbers = shaped_like(self.at(jnp.asarray(0)), np.arange(rows.shape[1], dtype=np.float64))
             return rows[:, flat_of(times(numbers, ones)).astype(int)]
+
+
+def in_units(scale: PyTree, x: PyTree) -> str:
+    """Whose units `scale` is in proportion to."""
+    each = [np.ndim(step) == np.ndim(leaf) for step, leaf in zip(*map(jax.tree.leaves, (scale, x)), strict=False)]
+    return f"in proportion to the {'entries' if all(each) else 'agents'}' units"
 
 
 def scaled(scale: PyTree, step: Array) -> PyTree:

@@ -17,10 +17,31 @@ from epszero._points import add, nested_like, norm, stack, subtract
 from epszero._pytree import Node
 from epszero._shaped import Shaped
 from epszero._types import PyTree
-from epszero.functions import Function, SeparableSum
+from epszero.functions import (
+    L1,
+    ElasticNet,
+    Function,
+    Hinge,
+    Huber,
+    Indicator,
+    Linear,
+    LogBarrier,
+    NegativeEntropy,
+    SeparableSum,
+    SquaredL2,
+    Tilted,
+    Translated,
+    Zero,
+)
 from epszero.oracles import Opaque
 from epszero.problems.given import HasResolvent
-from epszero.sets import Product, Set
+from epszero.sets import Box, NonNegative, Product, Set, WholeSpace
+
+ENTRYWISE = (
+    *(Box, NonNegative, WholeSpace),
+    *(ElasticNet, Hinge, Huber, L1, Linear, LogBarrier, NegativeEntropy, SquaredL2, Zero),
+)
+"""Sets and functions that are sums over entries, with formulas in which a step may differ from entry to entry."""
 
 
 class Backward(Node):
@@ -64,6 +85,11 @@ class Backward(Node):
         """The parts that the library does not vouch for: resolvents, and what holds a set or function of the user's."""
         parts = jax.tree.leaves(self.parts, is_leaf=is_part)
         return [part for part in parts if not isinstance(part, Set | Function) or part.foreign]
+
+    @property
+    def entrywise(self) -> bool:
+        """Whether every part acts on each entry alone, so that each may have a step of its own."""
+        return all(_entrywise(part) for part in jax.tree.leaves(self.parts, is_leaf=is_part))
 
     def start(self) -> PyTree:
         """A point of the domain, where the parts fix the shapes; None for a part that does not."""
@@ -164,9 +190,17 @@ def resolved(part: Any, v: PyTree, step: Any) -> Any:
     """The resolvent of one part."""
     if isinstance(part, Set | Function):
         rows = jnp.reshape(v, (1,)) if jnp.ndim(v) == 0 else v
+        if jnp.ndim(step) == jnp.ndim(v) > 0:  # one for each entry, of a part that acts on each alone (`entrywise`)
+            return part.project(rows) if isinstance(part, Set) else part._prox(rows, step)
         answer = part.project(rows) if isinstance(part, Set) else part.prox(rows, step)
         return jnp.reshape(answer, jnp.shape(v))
     return part.resolvent(v, step)
+
+
+def _entrywise(part: Any) -> bool:
+    if type(part) in (Indicator, Translated, Tilted):
+        return _entrywise(part.set if isinstance(part, Indicator) else part.function)
+    return type(part) in ENTRYWISE
 
 
 def _into(part: Any, x: PyTree) -> PyTree:

@@ -12,10 +12,11 @@ import jax
 import numpy as np
 
 from epszero._double import on_device, to_numpy
-from epszero._memory import remembered
+from epszero._memory import key_of, remembered
 from epszero._points import entries, pick, shared_apart, stacked
 from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
+from epszero._types import PyTree
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
 from epszero.problems import Problem
@@ -47,6 +48,7 @@ from epszero.solve.routes import finish_for
 from epszero.solve.setup import Setting, averaged, setting_of, values_of, with_samples
 from epszero.solve.solution import Solution, Trace
 from epszero.solve.status import Status
+from epszero.solve.units import entry_steps
 from epszero.solve.witness import not_monotone
 
 ENDINGS = {
@@ -87,7 +89,9 @@ def trial_of(request: Request, setting: Setting) -> Trial:
     draws = request.method is not None and request.method.needs_samples
     B = (with_samples if draws else averaged)(problem, setting.samples, x)
     known, units = _known(request, setting, B), setting.examination.unit_steps
-    known = known if units is None else replace(known, unit_steps=units)
+    if request.method is None and units is None:
+        units = _units(problem, setting, B)
+    known = known if units is None else _with_units(known, units)
     against = contradicted(problem, x, jax.tree.map(np.zeros_like, x))
     if request.method is not None:
         told = f"A is not monotone, or not what it says: {against}."
@@ -97,6 +101,22 @@ def trial_of(request: Request, setting: Setting) -> Trial:
     if against:
         choice = choice._replace(doubt=f"A is not monotone, or not what it says: {against}", A_disproved=True)
     return Trial(setting, B, known, choice)
+
+
+def _units(problem: Problem, setting: Setting, B: Average) -> PyTree:
+    """Steps of single entries, where their units differ; what does not depend on the data is worked out once."""
+    J = setting.facts.jacobian
+    if J is None and problem.oracle.uncertain:
+        return entry_steps(problem, B, setting.x, None)
+    jacobian = None if J is None else J.jacobian
+    return remembered(
+        problem, ("units of entries", key_of(setting.x)), lambda: entry_steps(problem, B, setting.x, jacobian)
+    )
+
+
+def _with_units(known: AverageFacts, units: PyTree) -> AverageFacts:
+    """One object for the same facts and units, for those who remember what they make of it."""
+    return remembered(known, ("with units", key_of(units)), lambda: replace(known, unit_steps=units))
 
 
 def _known(request: Request, setting: Setting, B: Average) -> AverageFacts:

@@ -34,8 +34,7 @@ from epszero.solve.loop import CONVERGED, ROUNDED, RUNNING, Run, judged_anew
 from epszero.solve.systems import Dense, System
 
 FIRST = 200  # steps of the splitting method before the first try; the next after twice as many
-EARLY = 16  # before a linear program is tried
-AT_ONCE = 1  # where B̂ is affine, and nothing bounds x or each projection takes a solver
+AT_ONCE = 1  # where B̂ is affine, and nothing bounds x, each projection takes a solver, or the program is linear
 MOST = 12  # Newton steps at a time
 FEW = 4  # where a convex program may still be asked
 HALF = 0.5  # of the residual, or the point is not taken

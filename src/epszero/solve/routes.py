@@ -24,7 +24,7 @@ from epszero.problems.feasible import is_conic
 from epszero.sets import Set
 from epszero.sets.conic import ConicForm
 from epszero.solve.complementarity import Programme, domain_form
-from epszero.solve.newton import AT_ONCE, EARLY, FIRST, Finish, differentiable
+from epszero.solve.newton import AT_ONCE, FIRST, Finish, differentiable
 from epszero.solve.packing import Stacking
 from epszero.solve.request import Request
 from epszero.solve.setup import Setting
@@ -54,8 +54,8 @@ def finish_for(
     programme = _programme(problem, setting, stacking)
     first = FIRST
     if isinstance(programme, Programme):
-        at_once = programme.free or (programme.polyhedral and programme.small and not _by_formula(problem.A))
-        first = AT_ONCE if at_once else EARLY if programme.linear and programme.small else FIRST
+        early = programme.linear or not remembered(problem, "by formula", lambda: _by_formula(problem.A))
+        first = AT_ONCE if programme.free or (programme.polyhedral and programme.small and early) else FIRST
         return Finish(A, averages, methods, [Dense(affine, programme.H) for _ in averages], programme, first, finite)
     return Finish(A, averages, methods, systems, programme, first, finite)
 

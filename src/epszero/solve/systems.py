@@ -6,6 +6,8 @@ P is the derivative of J_{ΓA} at y = x − ΓB̂(x), H that of B̂ at x.
       (I − P_i + P_iΓ_iD_i) d_i = −r_i − P_iΓ_iE_i m
   leaves one system for m, as large as one strategy: O(N t³) for strategies with t entries. Derivatives along "all
   agents alike" give D_i + E_i, along ±1 agent by agent, which moves no mean, ±D_i.
+- `ByRows`: the same without blocks, for games of any size, where D_i is diagonal and P_i is but for one direction
+  (solve/by_rows.py); one of the others where they are not.
 - `Krylov`: GMRES on products with the matrix, for anything larger, with as many vectors as KEPT numbers allow; a step
   that leaves half of −r is none. Where that is too few to be of use there is no system: the method goes on alone.
 A singular matrix (solutions that are not unique) is made regular by H + εI, the step of a proximal-point method.
@@ -26,9 +28,11 @@ from epszero._types import Array, FloatArray, PyTree
 from epszero.methods.steps import times
 from epszero.oracles import Average
 from epszero.problems.backward import Backward
+from epszero.solve.by_rows import rows_of, signs_of, step_by_rows
 
 MOST_DENSE = 2000  # entries of x
 MOST_BY_AGENTS = 20_000_000  # numbers of all blocks of one kind together
+FROM_BY_ROWS = 200_000  # of these, from which blocks are avoided where they can be
 RESTART, TRIPS = 60, 5  # of GMRES
 KEPT = 100_000_000  # numbers that its vectors may have together: 0.8 GB
 LEAST = 8  # vectors
@@ -50,11 +54,15 @@ def system_for(x: PyTree, rows: bool, affine: bool) -> System | None:
     n = entries(x)
     if rows:
         agents = len(jax.tree.leaves(x)[0])
-        own = n // agents
-        if agents > 8 and n * own <= MOST_BY_AGENTS:
+        blocks = n * (n // agents)
+        if agents > 8 and blocks <= FROM_BY_ROWS:
             return ByAgents()
-    if n <= MOST_DENSE:
-        return Dense(affine)
+        if agents > 8:
+            return ByRows(ByAgents() if blocks <= MOST_BY_AGENTS else _krylov_for(n))
+    return Dense(affine) if n <= MOST_DENSE else _krylov_for(n)
+
+
+def _krylov_for(n: int) -> "Krylov | None":
     vectors = min(RESTART, KEPT // n)
     return Krylov(vectors) if vectors >= LEAST else None
 
@@ -78,13 +86,20 @@ class Dense(System):
         H, P = self.slopes(B, x), _blocks(A, B, x, Gamma)
         if not (np.isfinite(P).all() and np.isfinite(H).all()):
             return None
-        step = flat_of(times(Gamma, jax.tree.map(np.ones_like, x)))
-        slopes, right = step[:, None] * H, -flat_of(r)
+        slopes, right = _steps(Gamma, x)[:, None] * H, -flat_of(r)
         d = _solved_for(P, slopes, right)
         if d is None:
             more = TINY * max(1.0, float(np.abs(slopes).max()))
             d = _solved_for(P, slopes + more * np.eye(len(P)), right)
         return d
+
+
+def _steps(Gamma: PyTree, x: PyTree) -> FloatArray:
+    """Γ, one number for each entry of x; without JAX where it is one for all."""
+    sizes = jax.tree.leaves(Gamma)
+    if len(sizes) == 1 and np.ndim(sizes[0]) == 0:
+        return np.full(entries(x), float(sizes[0]))
+    return flat_of(times(Gamma, jax.tree.map(np.ones_like, x)))
 
 
 def _solved_for(P: FloatArray, slopes: FloatArray, right: FloatArray) -> FloatArray | None:
@@ -131,9 +146,8 @@ def _blocks(A: Backward, B: Average, x: PyTree, Gamma: PyTree) -> FloatArray:
     within = np.concatenate([np.arange(count) % own for own, count in zip(sizes, counts, strict=True)])
     n = len(size)
     P = np.zeros((n, n))
-    for k, column in enumerate(columns):
-        rows = np.flatnonzero(k < size)
-        P[rows, rows - within[rows] + k] = column[rows]
+    k, rows = np.nonzero(np.arange(len(columns))[:, None] < size)
+    P[rows, rows - within[rows] + k] = columns[k, rows]
     return P
 
 
@@ -171,19 +185,24 @@ class ByAgents(System):
         return None
 
 
+class ByRows(System):
+    """Agents by their rows, without blocks, where these are what that takes; else another way, from then on."""
+
+    def __init__(self, other: System | None) -> None:
+        self.other = other
+        self.fits = True
+
+    def step(self, A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree) -> FloatArray | None:
+        d = step_by_rows(A, B, x, Gamma, r) if self.fits else None
+        if d is None and self.other is not None:
+            self.fits = False
+            return self.other.step(A, B, x, Gamma, r)
+        return d
+
+
 @jax.jit
 def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree, more: Array) -> Array:
-    leaves, structure = jax.tree.flatten(x)
-    agents, shapes = len(leaves[0]), [jnp.shape(leaf)[1:] for leaf in leaves]
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-    own = int(ends[-1])
-
-    def rows(tree: PyTree) -> Array:
-        return jnp.concatenate([jnp.reshape(leaf, (agents, -1)) for leaf in jax.tree.leaves(tree)], axis=1)
-
-    def nested(matrix: Array) -> PyTree:
-        pieces = jnp.split(matrix, ends[:-1], axis=1)
-        return structure.unflatten([jnp.reshape(p, (agents, *s)) for p, s in zip(pieces, shapes, strict=True)])
+    agents, own, rows, nested = rows_of(x)
 
     def forward(v: PyTree) -> PyTree:
         return times(Gamma, B(v))
@@ -198,9 +217,7 @@ def _by_agents(A: Backward, B: Average, x: PyTree, Gamma: PyTree, r: PyTree, mor
         return jnp.moveaxis(jax.vmap(column)(jnp.eye(own)), 0, -1)
 
     alike = jnp.ones(agents)
-    signs = np.where(np.arange(agents) % 2 == 0, 1.0, -1.0)  # they add up to 0, so that no mean moves
-    if agents % 2:
-        signs[-3:] = 1.0, 1.0, -2.0
+    signs = signs_of(agents)
     y = subtract(x, forward(x))
     P = along(lambda v: A.resolvent(v, Gamma), y, alike)
     D = along(forwards(forward), x, jnp.asarray(signs)) / signs[:, None, None]
