@@ -136,22 +136,22 @@ def _broken(monkeypatch, name, twin, seeds):
 
 
 def test_prices_of_dropped_constraints_that_are_forgotten_are_convicted(monkeypatch):
-    right = units.Units.functionals
+    right = units.Units._together
 
     def forgotten(self, kept):
         return right(self, np.append(kept[: self.own], np.ones(len(self.G), dtype=bool)))
 
-    assert "prices" in _broken(monkeypatch, "functionals", forgotten, (0, 4))
+    assert "prices" in _broken(monkeypatch, "_together", forgotten, (0, 4))
 
 
 def test_prices_that_nothing_tells_apart_but_are_called_known_are_convicted(monkeypatch):
-    right = units.Units.functionals
+    right = units.Units._together
 
     def known(self, kept):
         found, told = right(self, kept)
         return found, np.ones_like(told)
 
-    assert "prices" in _broken(monkeypatch, "functionals", known, (1, 2, 4))
+    assert "prices" in _broken(monkeypatch, "_together", known, (6,))
 
 
 def test_a_constraint_that_is_left_out_of_V_is_convicted(monkeypatch):

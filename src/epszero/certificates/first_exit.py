@@ -1,7 +1,7 @@
 """Where the piece of x̂ cannot be certified whole: the part that can be, and how far the rest may slip.
 
-A is a product of units: points of sets, or single entries where a set or function treats them one by one; a shared
-affine constraint is one more unit (certificates/units.py).
+Units are rows of sets {Gx ≤ h}, one by one, and of shared constraints; of other parts entries, where a set or function
+treats them one by one, else whole points (certificates/units.py).
 
 First exit. Let (y, z) be a pair of the graph of A with the residual r: y solves the problem exactly with p − r in place
 of p. Let D be some units, N_D the normals that y leans on there, Z a basis of V = {u : N_D u = 0}, Q the curvature on D
@@ -38,7 +38,6 @@ from epszero.certificates.responses import Responses, responses_of
 from epszero.certificates.sharp import EPS, ROUNDING, Undecided
 from epszero.certificates.units import Units
 from epszero.facts import ConstantJacobian
-from epszero.problems import AggregativeGame, Game
 from epszero.sets.faces import TOUCHED
 
 ROUNDS = 20  # of dropping units
@@ -62,7 +61,6 @@ class Partial:
     means: tuple[Means, ...]
     responses: Responses | None
     units: Units
-    called: str  # what the units are, for people
 
     @property
     def kept(self) -> Any:
@@ -72,9 +70,8 @@ class Partial:
     @property
     def said(self) -> str:
         """For people."""
-        own, shared = np.split(self.kept, [self.units.own])
-        beside = f" and {int(np.sum(shared))} of {len(shared)} shared constraints" if len(shared) else ""
-        return f"the piece of x is certified for {int(np.sum(own))} of {len(own)} {self.called}{beside}"
+        lost = ~self.kept[self.units.of_condition]
+        return f"all but {int(np.sum(lost))} of {len(lost)} slacks and multipliers of the piece are certified"
 
     def distance(self) -> float:
         """‖x̂ − x*‖."""
@@ -117,15 +114,7 @@ def first_exit(case: Case, found: Undecided, residuals: Residuals, C: FloatArray
     if not ways:
         return None
     responses = responses_of(case, piece, noise)
-    return Partial(piece, flat_of(case.x), ways, means, responses, units, _called(case, units))
-
-
-def _called(case: Case, units: Units) -> str:
-    """What the units are."""
-    if isinstance(case.problem, Game | AggregativeGame) and case.problem.agents == units.own:
-        return "agents"
-    separable = [block.face.separable for block in units.blocks]
-    return "entries" if all(separable) else "parts" if any(separable) else "points"
+    return Partial(piece, flat_of(case.x), ways, means, responses, units)
 
 
 def _staying(case: Case, J: ConstantJacobian, units: Units, means: "tuple[Means, ...]", C: FloatArray) -> "_Way | None":
@@ -158,10 +147,16 @@ def _slipping(J: ConstantJacobian, piece: AffinePiece, units: Units, means: tupl
     every = [piece.margins + piece.sensitivities @ c - length(piece.sensitivities @ G, axis=1) for c, G in means]
     least = np.max(every, axis=0)
     bad = ~(least > ROUNDING * np.abs(piece.margins))
-    slips = _slips(units, least, bad)
-    if slips is None:
+    for _ in range(ROUNDS):
+        slips = _slips(units, least, bad)
+        if slips is None:
+            return None
+        moved, lifted, broken = slips
+        if not broken.any():
+            break
+        bad = bad | broken  # mended along with the others, it does not move
+    else:
         return None
-    moved, lifted = slips
     push = Push(np.zeros(len(units.Q)), np.hstack([J.jacobian @ moved + units.Q[:, None] * moved, lifted]), box=True)
     kept = np.ones(units.count, dtype=bool)
     kept[units.of_condition[bad]] = False
@@ -178,8 +173,8 @@ def _prices(piece: AffinePiece, units: Units, means: Means, least: FloatArray) -
     return at - reach, at + reach + lifted
 
 
-def _slips(units: Units, least: FloatArray, bad: Any) -> tuple[FloatArray, FloatArray] | None:
-    """Columns σ_j q_j and η_k c_k that mend what may be violated; None where mending one would break another."""
+def _slips(units: Units, least: FloatArray, bad: Any) -> tuple[FloatArray, FloatArray, Any] | None:
+    """Columns σ_j q_j and η_k c_k that mend what may be violated, and what else they would break; None without them."""
     r = len(units.rows)
     size = np.maximum(-least, 0.0) * (1 + ROUNDING) + ROUNDING * np.abs(least)
     moved, lifted = np.zeros((len(units.Q), 0)), np.zeros((len(units.Q), 0))
@@ -201,8 +196,9 @@ def _slips(units: Units, least: FloatArray, bad: Any) -> tuple[FloatArray, Float
     own = np.zeros(change.shape, dtype=bool)
     own[np.flatnonzero(bad), np.arange(change.shape[1])] = True
     loss = np.where(own, 0.0, np.minimum(change, 0.0)).sum(axis=1)
-    whole = np.where(bad, loss >= -EPS * size.sum(), least + loss > 0)
-    return (moved, lifted) if whole.all() else None
+    if not (loss[bad] >= -EPS * size.sum()).all():
+        return None
+    return moved, lifted, ~bad & ~(least + loss > 0)
 
 
 def _stable(
@@ -297,7 +293,7 @@ class _Subspace:
     def __init__(self, J: ConstantJacobian, units: Units, kept: Any) -> None:
         self.units, self.kept = units, kept
         self.Z = units.basis(kept)
-        self.H = J.jacobian + np.diag(np.where(kept[units.of_entry], units.Q, 0.0))
+        self.H = J.jacobian + np.diag(units.bent(kept))
         self.S = ConstantJacobian(self.Z.T @ self.H @ self.Z, J.noise)
         self.flat = bool(self.Z.shape[1]) and not self.S.mu > 0
         self.duals, self.told = units.conditions(kept)

@@ -127,10 +127,9 @@ class World:
             return Unknown("the samples may lead to another piece than the truth")
         spread = np.var(features, axis=0)
         after = replace(region, prior=Prior(early, float(np.sum(spread)), spread, float(tenth)))
-        moving = np.abs(piece.sensitivities).max(axis=1, initial=0.0) > 0
-        R = np.asarray(np.linalg.qr(piece.sensitivities[moving] / weights[moving, None], mode="r"), dtype=np.float64)
-        ball = Foreseen(size - tenth, self.chances[1]).around(features @ R.T, after.through(R), delta)
-        U = sharp._Aimed(R, ball.centre + R @ (late - mean), float(ball.radius))  # pyright: ignore[reportPrivateUsage]
+        bound, aimed = Foreseen(size - tenth, self.chances[1]), sharp._Aimed  # pyright: ignore[reportPrivateUsage]
+        there = aimed.at(piece.sensitivities, weights, features, after, delta, bound)
+        U = replace(there, centre=there.centre + there.R @ (late - mean))
         if not U.keeps(margins, piece.sensitivities, now).all():
             return Unknown("slacks and multipliers are too small to tell on which piece the truth lies")
         faces = None

@@ -28,7 +28,7 @@ from epszero._memory import key_of, remembered
 from epszero._points import flat_of, length
 from epszero._types import FloatArray
 from epszero.certificates.case import Case
-from epszero.certificates.mean import Betting, MeanSet
+from epszero.certificates.mean import Betting, MeanBound, MeanSet
 from epszero.certificates.mean.empirical_bernstein import Swift
 from epszero.certificates.piece import AffinePiece, piece_of
 from epszero.certificates.responses import Responses, responses_of
@@ -308,20 +308,33 @@ def _floor(sensitivities: FloatArray, pilot: FloatArray, s: int, delta: float) -
 
 @dataclass(frozen=True, eq=False)
 class _Aimed:
-    """U = {m : ‖Rm − centre‖ ≤ radius}, R from the sensitivities and margins of a pilot."""
+    """U = {m : ‖Rm − centre‖ ≤ radius, lower ≤ m ≤ upper}, R from the sensitivities and margins of a pilot."""
 
     R: FloatArray
     centre: FloatArray
     radius: float
+    lower: FloatArray  # of the support, where every mean lies
+    upper: FloatArray
 
     @staticmethod
-    def at(sensitivities: FloatArray, weights: FloatArray, rest: FloatArray, region: Region, delta: float) -> "_Aimed":
-        """From samples that the pilot did not see."""
-        moving = np.abs(sensitivities).max(axis=1, initial=0.0) > 0
+    def at(
+        sensitivities: FloatArray,
+        weights: FloatArray,
+        rest: FloatArray,
+        region: Region,
+        delta: float,
+        bound: MeanBound | None = None,
+    ) -> "_Aimed":
+        """From samples that the pilot did not see. Rows that only rounding moves are left out."""
+        assert region.lower is not None
+        assert region.upper is not None
+        moving = np.abs(sensitivities) @ (region.upper - region.lower) > ROUNDING * weights
         W = sensitivities[moving] / weights[moving, None]
         R = np.asarray(np.linalg.qr(W, mode="r"), dtype=np.float64)
-        ball = Swift().around(rest @ R.T, region.through(R), delta)
-        return _Aimed(R, ball.centre, float(ball.radius))
+        if not len(R):
+            return _Aimed(R, np.zeros(0), 0.0, region.lower, region.upper)
+        ball = (bound or Swift()).around(rest @ R.T, region.through(R), delta)
+        return _Aimed(R, ball.centre, float(ball.radius), region.lower, region.upper)
 
     @cached_property
     def _back(self) -> FloatArray:
@@ -332,12 +345,15 @@ class _Aimed:
         return np.linalg.pinv(R, rcond=1e-13).astype(np.float64)
 
     def keeps(self, margins: FloatArray, sensitivities: FloatArray, mean: FloatArray) -> Any:
-        """Which of margins + sensitivities·(m − m̂) are positive for every m ∈ U."""
+        """Which of margins + sensitivities·(m − m̂) are positive for every m ∈ U, by the ball or by the support."""
         size = np.abs(sensitivities).max(axis=1, initial=0.0)
         through = sensitivities @ self._back
         missed = np.abs(through @ self.R - sensitivities).max(axis=1, initial=0.0) > ROUNDING * size
-        least = margins + through @ (self.centre - self.R @ mean) - self.radius * length(through, axis=1)
-        return (least > ROUNDING * np.abs(margins)) & ~missed
+        by_ball = margins + through @ (self.centre - self.R @ mean) - self.radius * length(through, axis=1)
+        ends = sensitivities * (self.lower - mean), sensitivities * (self.upper - mean)
+        by_support = margins + np.minimum(*ends).sum(axis=1)
+        enough = ROUNDING * np.abs(margins)
+        return ((by_ball > enough) & ~missed) | (by_support > enough)
 
 
 def _above(grams: FloatArray) -> FloatArray:

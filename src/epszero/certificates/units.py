@@ -1,20 +1,23 @@
-"""The units of A at x̂, and the shared constraints beside them: what first exit keeps or drops.
+"""What first exit keeps or drops: single rows of sets {Gx ≤ h} and of shared constraints, and units of other parts.
 
-A unit is an entry that a set or function treats by itself, else a whole point; a shared constraint is one more. With
-R the shared rows that may have a multiplier (those that x̂ leans on, and those that are dropped), the entries E of the
-units D that are kept see v = −((H + Q)u + r) = N_Dᵀμ + G_Rᵀλ there, in which μ and λ are how multipliers move. So a
-multiplier of D or R is a linear functional of v wherever the columns of W = [N_Dᵀ, G_Rᵀ] on E tell it from the others:
-e = (eW⁺)W for the unit vector e. What they do not tell apart is not known, and the units that it holds are not kept.
-Source: docs/theory.md, section 6, first exit. Cost: a pseudo-inverse of W for each D, where constraints are shared.
+A unit of a part that is not written in rows is an entry, where a set or function treats entries one by one, else a
+whole point. What rows add to z is Σ μ_j a_j over those that are leant on (R₁), those that are dropped and may come to
+be (R₂), and equations. With E the entries of all sets in rows and of the units that are kept, D these units,
+    v = −((H + Q)u + r) = N_Dᵀν + Σ_{R₁ ∪ R₂} Δμ_j a_j + (equations)   on E,
+so a multiplier, or a value of D, is a linear functional of v wherever the columns of W = [N_Dᵀ, a_j] on E tell it from
+the others: e = (eW⁺)W for its e. What they do not tell apart is not known, and what it holds is not kept.
+Source: docs/theory.md, section 6, first exit. Cost: a pseudo-inverse for each block where rows were dropped; where
+constraints are shared, one for all of them together.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from epszero._types import FloatArray
 from epszero.certificates.faces import Block
-from epszero.certificates.piece import SharedFace, null_space, stacked, stacked_conditions
+from epszero.certificates.piece import SharedFace, null_space, stacked
 
 ALIKE = 1e-6  # of the rows: directions that differ by less are not told apart
 TOLD = 1e-10  # of its size: what may be left of a functional that W determines
@@ -22,107 +25,196 @@ RANK = 1e-12  # of the largest singular value of W
 
 
 class Units:
-    """Of all blocks, and of the shared rows after them."""
+    """Of all blocks, and of the shared rows after them; conditions are those of the piece, in its order."""
 
     def __init__(self, blocks: list[Block], n: int, shared: SharedFace | None) -> None:
-        self.blocks, self.shared, self.own = blocks, shared, 0
-        self.of_entry = np.zeros(n, dtype=int)
-        for block in blocks:
-            size = len(block.entries) if block.face.separable else 1
-            self.of_entry[block.entries] = self.own + np.arange(size)
-            self.own += size
-        rows, self._duals = (matrix.toarray() for matrix in stacked_conditions(blocks, n))
-        self.normals = stacked([block.face.normals for block in blocks], blocks, n).toarray()
-        of_rows, of_duals, self.of_normal = (self._owner(some) for some in (rows, self._duals, self.normals))
-        slacks, values, missed = (
-            np.concatenate([np.zeros(0), *(getattr(b.face, k) for b in blocks)]) for k in ("slacks", "values", "missed")
-        )
-        known = [block.face.lifts for block in blocks if block.face.lifts is not None]
-        self.lifts = stacked(known, blocks, n).toarray() if len(known) == len(blocks) else None
+        self.blocks, self.shared, self.n = blocks, shared, n
         self.G, self.leant = (np.zeros((0, n)), np.zeros(0, dtype=bool)) if shared is None else (shared.G, shared.leant)
-        self.count = self.own + len(self.G)
+        self.parts = [_Part(block) for block in blocks]
+        count, of_rows, of_values = 0, [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+        for part in self.parts:
+            part.first = count
+            of_rows.append(count + part.of_rows)
+            of_values.append(count + part.of_values)
+            count += part.count
+        self.own, self.count = count, count + len(self.G)
+        numbers = count + np.arange(len(self.G))
+        self.of_condition = np.concatenate([*of_rows, numbers[~self.leant], *of_values, numbers[self.leant]])
+        rows, self._duals = (self._stacked(name) for name in ("rows", "duals"))
+        self.rows = np.vstack([rows, self.G[~self.leant]])
+        slacks, values, missed = (np.concatenate([np.zeros(0), *(getattr(b.face, k) for b in blocks)]) for k in NAMES)
+        beside = (np.zeros(0),) * 3
         if shared is not None:
-            on, off = self.own + np.flatnonzero(self.leant), self.own + np.flatnonzero(~self.leant)
-            rows, slacks = np.vstack([rows, self.G[~self.leant]]), np.append(slacks, shared.slacks[~self.leant])
-            values, missed = np.append(values, shared.pulls[self.leant]), np.append(missed, shared.slacks[self.leant])
-            of_rows, of_duals = np.append(of_rows, off), np.append(of_duals, on)
-            self.lifts = None if self.lifts is None else np.vstack([self.lifts, self.G[self.leant]])
-        self.rows, self.slacks, self.values = rows, slacks, values
-        self.of_condition = np.concatenate([of_rows, of_duals])
+            beside = shared.slacks[~self.leant], shared.pulls[self.leant], shared.slacks[self.leant]
+        self.slacks, self.values = np.append(slacks, beside[0]), np.append(values, beside[1])
+        missed = np.append(missed, beside[2])
         self.Q, self.mended, self.shift = np.zeros(n), np.zeros(n), np.zeros(n)
         for block in blocks:
             self.Q[block.entries], self.mended[block.entries] = block.face.curvature, block.face.mended
         if missed.any():
-            held: Any = np.vstack([self.normals, self.G[self.leant]])
+            held: Any = np.vstack([self._stacked("normals"), self.G[self.leant]])
             self.shift: FloatArray = np.linalg.lstsq(held, missed)[0]
 
-    def _owner(self, rows: FloatArray) -> Any:
-        """The unit of each row."""
-        return self.of_entry[np.abs(rows).argmax(axis=1)] if len(rows) else np.zeros(0, dtype=int)
+    def _stacked(self, name: str) -> FloatArray:
+        return stacked([getattr(block.face, name) for block in self.blocks], self.blocks, self.n).toarray()
 
-    def functionals(self, kept: Any) -> tuple[FloatArray, Any]:
-        """How the values of all units, and multipliers of all shared rows, follow from v; and which of them do."""
-        if self.shared is None:
-            return self._duals, np.ones(len(self._duals), dtype=bool)
-        seen, n = np.flatnonzero(kept[self.of_entry]), len(self.of_entry)
-        may = np.flatnonzero(self.leant | ~kept[self.own :])  # have a multiplier
-        N = self.normals[kept[self.of_normal]]
-        W = np.vstack([N, self.G[may]])[:, seen].T
-        prices = np.zeros((len(self.G), W.shape[1]))
-        prices[may, len(N) + np.arange(len(may))] = 1.0
-        wanted = np.vstack([np.hstack([self._duals @ N.T, np.zeros((len(self._duals), len(may)))]), prices])
-        found = wanted @ np.linalg.pinv(W, rcond=RANK)
-        size = np.abs(wanted).max(axis=1, initial=0.0)
-        told = np.abs(found @ W - wanted).max(axis=1, initial=0.0) <= TOLD * size
-        told[: len(self._duals)] &= kept[self._owner(self._duals)]
-        wide = np.zeros((len(found), n))
-        wide[:, seen] = found
-        return wide, told
+    @cached_property
+    def lifts(self) -> FloatArray | None:
+        """What raises one value alone, for each; None where a part does not say."""
+        if any(block.face.lifts is None for block in self.blocks):
+            return None
+        return np.vstack([self._stacked("lifts"), self.G[self.leant]])
+
+    def bent(self, kept: Any) -> FloatArray:
+        """Q of what is kept."""
+        Q = self.Q.copy()
+        for part in self.parts:
+            Q[part.entries[~part.seen(kept)]] = 0.0
+        return Q
 
     def conditions(self, kept: Any) -> tuple[FloatArray, Any]:
-        """Those of them that must stay positive."""
-        found, told = self.functionals(kept)
-        which = np.append(np.ones(len(self._duals), dtype=bool), self.leant)
-        return found[which], told[which]
+        """How values that must stay positive follow from v, and which of them do."""
+        if self.shared is not None:
+            found, told = self._together(kept)
+            places = np.append(np.ones(len(self._duals), dtype=bool), self.leant)
+            return found[places], told[places]
+        duals, told, place = self._duals.copy(), np.ones(len(self._duals), dtype=bool), 0
+        for part in self.parts:
+            q = len(part.face.values)
+            new = part.told(kept)
+            if new is not None:
+                duals[place : place + q] = 0.0
+                duals[np.ix_(np.arange(place, place + q), part.entries)], told[place : place + q] = new
+            place += q
+        return duals, told
 
     def prices(self, kept: Any) -> tuple[FloatArray, Any]:
-        """Those of shared rows."""
-        found, told = self.functionals(kept)
+        """The same of the multipliers of all shared rows."""
+        if self.shared is None:
+            return np.zeros((0, self.n)), np.zeros(0, dtype=bool)
+        found, told = self._together(kept)
         return found[len(self._duals) :], told[len(self._duals) :]
+
+    def _together(self, kept: Any) -> tuple[FloatArray, Any]:
+        """Values of all blocks, and multipliers of shared rows, from one W."""
+        columns = [part.columns(kept) for part in self.parts]
+        may = np.flatnonzero(self.leant | ~kept[self.own :])  # have a multiplier
+        width = sum(len(rows) for rows, _ in columns)
+        seen = np.concatenate([part.entries[part.seen(kept)] for part in self.parts])
+        wide, wanted = (
+            np.zeros((width + len(may), self.n)),
+            np.zeros((len(self._duals) + len(self.G), width + len(may))),
+        )
+        wide[width:] = self.G[may]
+        wanted[len(self._duals) + may, width + np.arange(len(may))] = 1.0
+        row, line = 0, 0
+        for part, (rows, of_values) in zip(self.parts, columns, strict=True):
+            wide[np.ix_(np.arange(row, row + len(rows)), part.entries)] = rows
+            wanted[line : line + len(of_values), row : row + len(rows)] = of_values
+            row, line = row + len(rows), line + len(of_values)
+        found, told = _functionals(wide[:, seen], wanted)
+        known = np.zeros((len(found), self.n))
+        known[:, seen] = found
+        return known, told
 
     def inward(self, numbers: Any) -> FloatArray | None:
         """Columns q_j along the faces, a_jᵀq_j = −1 and a_lᵀq_j = 0 for the other rows of these numbers."""
         rows = self.rows[numbers]
         if self.shared is not None:
             return _inward(rows, self.basis(np.ones(self.count, dtype=bool)))
-        found = np.zeros((rows.shape[1], len(rows)))
-        for block in self.blocks:
-            own = np.flatnonzero(np.isin(self.of_condition[numbers], self.of_entry[block.entries]))
-            if not len(own):
-                continue
-            part = _inward(rows[np.ix_(own, block.entries)], block.basis)
-            if part is None:
-                return None
-            found[np.ix_(block.entries, own)] = part
+        found, of = np.zeros((rows.shape[1], len(rows))), self.of_condition[numbers]
+        for part in self.parts:
+            own = np.flatnonzero((of >= part.first) & (of < part.first + part.count))
+            if len(own):
+                inner = _inward(rows[np.ix_(own, part.entries)], part.block.basis)
+                if inner is None:
+                    return None
+                found[np.ix_(part.entries, own)] = inner
         return found
 
     def basis(self, kept: Any) -> FloatArray:
-        """Z of V, where units that are kept hold x on their faces."""
-        columns = [np.zeros((len(self.of_entry), 0))]
-        for block in self.blocks:
-            own = kept[self.of_entry[block.entries]]
-            if own.all():
-                inside = block.basis
-            elif block.face.separable:
-                fixed = np.abs(block.face.normals).max(axis=0, initial=0.0) > 0
-                inside = np.eye(len(own))[:, ~(own & fixed)]
-            else:
-                inside = np.eye(len(own))
-            outside = np.zeros((len(self.of_entry), inside.shape[1]))
-            outside[block.entries] = inside
+        """Z of V, where what is kept holds x on its face."""
+        columns = [np.zeros((self.n, 0))]
+        for part in self.parts:
+            inside = part.basis(kept)
+            outside = np.zeros((self.n, inside.shape[1]))
+            outside[part.entries] = inside
             columns.append(outside)
         Z, held = np.hstack(columns), self.G[self.leant & kept[self.own :]]
         return Z @ null_space(held @ Z) if len(held) and Z.shape[1] else Z
+
+
+NAMES = ("slacks", "values", "missed")
+
+
+class _Part:
+    """The units of one block: its rows, its entries, or itself."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, self.face, self.entries, self.first = block, block.face, block.entries, 0
+        face, t = block.face, len(block.entries)
+        if face.linear:
+            q, r = len(face.values), len(face.rows)
+            self.count, self.of_values, self.of_rows = q + r, np.arange(q), q + np.arange(r)
+        elif face.separable:
+            self.count = t
+            self.of_rows, self.of_values = (np.abs(some).argmax(axis=1) for some in (face.rows, face.duals))
+        else:
+            self.count = 1
+            self.of_rows, self.of_values = (np.zeros(len(some), dtype=int) for some in (face.rows, face.duals))
+
+    def _mine(self, kept: Any) -> Any:
+        return kept[self.first : self.first + self.count]
+
+    def seen(self, kept: Any) -> Any:
+        """Of each entry: whether z is known there but for multipliers."""
+        mine = self._mine(kept)
+        if self.face.linear:
+            return np.ones(len(self.entries), dtype=bool)
+        return mine if self.face.separable else np.repeat(mine, len(self.entries))
+
+    def columns(self, kept: Any) -> tuple[FloatArray, FloatArray]:
+        """What multipliers pull at, in rows; and how the values depend on these multipliers."""
+        face, mine = self.face, self._mine(kept)
+        if face.linear:
+            q = len(face.values)
+            dropped = face.rows[~mine[q:]]
+            return np.vstack([face.normals, dropped]), np.eye(q, len(face.normals) + len(dropped))
+        of = (
+            np.abs(face.normals).argmax(axis=1)
+            if face.separable and len(face.normals)
+            else np.zeros(len(face.normals), int)
+        )
+        N = face.normals[mine[of]]
+        return N, face.duals @ N.T
+
+    def told(self, kept: Any) -> "tuple[FloatArray, Any] | None":
+        """Functionals of the values where they are not those of the face, and which are known."""
+        if not self.face.linear or self._mine(kept)[len(self.face.values) :].all():
+            return None
+        return _functionals(*self.columns(kept))
+
+    def basis(self, kept: Any) -> FloatArray:
+        """Of what may be moved along."""
+        face, mine, eye = self.face, self._mine(kept), np.eye(len(self.entries))
+        if face.linear:
+            q = len(face.values)
+            if mine[:q].all():
+                return self.block.basis
+            held = np.vstack([face.normals[:q][mine[:q]], face.normals[q:]])
+            return null_space(held) if len(held) else eye
+        if mine.all():
+            return self.block.basis
+        if face.separable:
+            return eye[:, ~(mine & (np.abs(face.normals).max(axis=0, initial=0.0) > 0))]
+        return eye
+
+
+def _functionals(W: FloatArray, wanted: FloatArray) -> tuple[FloatArray, Any]:
+    """Rows f with f Wᵀ = e for the rows e that are wanted, and which of them there are; W by rows."""
+    found = wanted @ np.linalg.pinv(W.T, rcond=RANK)
+    size = np.abs(wanted).max(axis=1, initial=0.0)
+    return found, np.abs(found @ W.T - wanted).max(axis=1, initial=0.0) <= TOLD * size
 
 
 def _inward(rows: FloatArray, basis: FloatArray) -> FloatArray | None:

@@ -24,6 +24,7 @@ from epszero._double import in_double, is_traced
 from epszero._memory import remembered
 from epszero._shaped import Shaped, norm
 from epszero._types import Array, FloatArray, PyTree
+from epszero.sets._joint import Joint
 from epszero.sets._normals import Normal
 from epszero.sets.conic import ConicForm
 from epszero.sets.faces import Face, Rows
@@ -124,6 +125,11 @@ class Set(Shaped):
     def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
         rows = self._linear_rows(len(x))
         return None if rows is None else rows.face(x, z)
+
+    def _joint(self, n: int) -> Joint | None:
+        """Rows and ℓ1 balls whose intersection it is, for an `Intersection`; None where it is something else."""
+        rows = self._linear_rows(n)
+        return None if rows is None else Joint(rows, ())
 
     def _linear_rows(self, n: int) -> Rows | None:
         """{x ∈ Rⁿ : Gx ≤ h}, from the conic form; None where it is not polyhedral."""

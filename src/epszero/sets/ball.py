@@ -16,10 +16,11 @@ from epszero._shaped import clipped, dot
 from epszero._shaped import norm as euclidean
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
+from epszero.sets._joint import Diamond, Joint
 from epszero.sets._knapsack import clip_to_budget
 from epszero.sets._parameters import broadcast, dimension, spread
 from epszero.sets.conic import ConicForm
-from epszero.sets.faces import TOUCHED, Face
+from epszero.sets.faces import Face, Rows
 
 
 class Ball(Set):
@@ -75,27 +76,14 @@ class Ball(Set):
         return self.norm == 1 or super()._polyhedral
 
     def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
-        """In the norm 1, with s the signs of u = x − center: inside, sᵀu < r, and signs are kept; on the sphere λ
-        holds sᵀu = r, λ = max |z|, and entries that are 0 stay so while |z_i| < λ."""
+        joint = self._joint(len(x)) if self.norm == 1 else None
+        return super()._face(x, z) if joint is None else joint.face(x, z)
+
+    def _joint(self, n: int) -> Joint | None:
         if self.norm != 1:
-            return super()._face(x, z)
-        u, r, n = x - self.center, float(self.radius), len(x)
-        eye, sign, off = np.eye(n), np.sign(u), u != 0
-        slack, pull = r - float(np.abs(u).sum()), float(np.abs(z).max(initial=0.0))
-        kept, lengths = -sign[off, None] * eye[off], np.abs(u[off])
-        active = np.concatenate([off, sign > 0, [pull > 0]]).tobytes()
-        none = np.zeros((0, n))
-        if pull == 0:
-            rows, slacks = np.vstack([sign[None], kept]), np.concatenate([[slack], lengths])
-            return Face(none, none[:, 0], rows, slacks, none, none[:, 0], active=active) if off.all() else None
-        if abs(slack) > TOUCHED * max(r, 1e-300) or not off.any():
-            return None
-        level, still = np.where(off, sign, 0.0)[None] / off.sum(), eye[~off]  # λ as a functional of z
-        normals = np.vstack([np.where(off, sign, 0.0)[None], still])
-        duals = np.vstack([level, level - still, level + still])
-        values = np.concatenate([[pull], pull - z[~off], pull + z[~off]])
-        missed = np.concatenate([[slack], np.zeros(len(still))])
-        return Face(normals, missed, kept, lengths, duals, values, active=active)
+            return super()._joint(n)
+        nothing = Rows(np.zeros((0, n)), np.zeros(0), np.zeros(0, dtype=bool))
+        return Joint(nothing, (Diamond(np.broadcast_to(self.center, n), float(self.radius)),))
 
     def _corners(self, n: int) -> FloatArray | None:
         if self.norm != 1:

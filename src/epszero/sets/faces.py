@@ -34,6 +34,7 @@ class Face(NamedTuple):
     mended: FloatArray | float = 0.0  # what was added to z so that it is in A(x) to the last digit
     lifts: FloatArray | None = None  # (q, t): in the span of N; value k alone rises by 1 where it is added to z
     separable: bool = False  # entry by entry, not only near x: rows and functionals have one entry each
+    linear: bool = False  # of {Gx ≤ h}: values are multipliers of the first normals, the other normals are equations
 
 
 class Rows:
@@ -41,14 +42,14 @@ class Rows:
 
     def __init__(self, G: FloatArray, h: FloatArray, equal: Any) -> None:
         self.G, self.h, self.equal = G, h, equal
-        self.sizes = np.abs(G)
+        self.reach = np.abs(G).sum(axis=1)  # how far aᵀx is from 0 at most where no entry of x exceeds 1
         self.separable = bool((np.count_nonzero(G, axis=1) <= 1).all())
         self._known: dict[bytes, _Leant | None] = {}
 
     def face(self, x: FloatArray, z: FloatArray) -> Face | None:
         """At x with the normal z; None where z is not normal there, or its multipliers are not unique."""
         slack = self.h - self.G @ x
-        return self.face_of(slack, touched(slack, np.abs(self.h), self.sizes @ np.abs(x)), z)
+        return self.face_of(slack, touched(slack, np.abs(self.h), self.reach * np.abs(x).max(initial=0.0)), z)
 
     def face_of(self, slack: FloatArray, touching: Any, z: FloatArray) -> Face | None:
         """The same, from the slacks and from which rows have none."""
@@ -93,7 +94,8 @@ class Rows:
             return None  # multipliers are not unique: this piece has no one way to say how firm it is
         back: Any = np.linalg.pinv(normals.T) if len(normals) else np.zeros((0, self.G.shape[1]))
         rest = np.setdiff1d(np.flatnonzero(~self.equal), kept)
-        return _Leant(normals, back, held, len(kept), rest, self.G[rest], kept.tobytes())
+        implied = follow(self.G[rest], self.G[kept], self.G[fixed])
+        return _Leant(normals, back, held, len(kept), rest, self.G[rest], implied, kept.tobytes())
 
 
 class _Leant(NamedTuple):
@@ -105,11 +107,12 @@ class _Leant(NamedTuple):
     own: int  # how many of them are no equations
     rest: Any  # numbers of the other rows
     others: FloatArray  # these rows
+    implied: Any  # which of them follow from one row that is leant on, and equations, where they hold at all
     active: bytes
 
 
 def touched(slack: FloatArray, of_h: FloatArray, of_x: FloatArray) -> Any:
-    """Which slacks are none, given the sizes of h and of Gx."""
+    """Which slacks are none, given the sizes of h and of what Gx could be: no entry is exacter than the largest."""
     return slack <= TOUCHED * np.maximum(np.maximum(of_h, of_x), 1e-300)
 
 
@@ -136,7 +139,7 @@ class Alike:
         """Row by row."""
         rows = self.rows
         slacks = self.h - X @ rows.G.T
-        near = touched(slacks, self.of_h, np.abs(X) @ rows.sizes.T)
+        near = touched(slacks, self.of_h, np.abs(X).max(axis=1, initial=0.0)[:, None] * rows.reach)
         known = self._leants(near)
         if known is None:
             return [rows.face_of(slack, touching, z) for slack, touching, z in zip(slacks, near, Z, strict=True)]
@@ -181,19 +184,43 @@ class _Leants(NamedTuple):
 
 def _face(kept: _Leant, slack: FloatArray, pulls: FloatArray, apart: FloatArray, separable: bool) -> Face:
     """Where x leans on these rows; `apart`: what their pulls leave of z."""
-    own = kept.own
+    own, others, slacks, active = kept.own, kept.others, slack[kept.rest], kept.active
+    if kept.implied.any():
+        free = ~(kept.implied & (slacks >= -TOUCHED * np.abs(slacks).max(initial=0.0)))
+        others, slacks, active = others[free], slacks[free], active + free.tobytes()
     return Face(
         kept.normals,
         slack[kept.held],
-        kept.others,
-        slack[kept.rest],
+        others,
+        slacks,
         kept.back[:own],
         pulls[:own],
-        active=kept.active,
+        active=active,
         mended=-apart,
         lifts=kept.normals[:own],
         separable=separable,
+        linear=True,
     )
+
+
+def follow(rows: FloatArray, leant: FloatArray, fixed: FloatArray) -> Any:
+    """Which rows are, up to equations, no or a positive multiple of a row that is leant on: no slack of theirs changes
+    while that row holds, and what holds them is that row."""
+    if not len(rows):
+        return np.zeros(0, dtype=bool)
+    size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
+    if len(fixed):
+        basis = np.linalg.qr(fixed.T)[0]
+        rows, leant = rows - rows @ basis @ basis.T, leant - leant @ basis @ basis.T
+    lengths = np.linalg.norm(rows, axis=1)
+    found = lengths <= ALIKE * size
+    if len(leant):
+        units = leant / np.maximum(np.linalg.norm(leant, axis=1), 1e-300)[:, None]
+        along = rows @ units.T
+        nearest = along.argmax(axis=1)
+        apart = rows - np.take_along_axis(along, nearest[:, None], axis=1) * units[nearest]
+        found |= (along.max(axis=1) > 0) & (np.linalg.norm(apart, axis=1) <= ALIKE * size)
+    return found
 
 
 def independent_rows(rows: FloatArray) -> Any:

@@ -20,14 +20,17 @@ import numpy as np
 
 from epszero._checks import known_arguments, refuse
 from epszero._double import in_double
+from epszero._memory import remembered
 from epszero._types import Array, FloatArray
 from epszero.sets._base import NotConvergedError as NotConvergedError
 from epszero.sets._base import Set
 from epszero.sets._common import Inside, agreeing, joined, refuse_apart, refuse_disjoint, well_inside
 from epszero.sets._dykstra import CYCLES, Common, Split, nearest_common, split
+from epszero.sets._joint import Joint
 from epszero.sets._normals import Normal
 from epszero.sets._oracle import ConicOracle
 from epszero.sets.conic import ConicForm
+from epszero.sets.faces import Face
 
 PULLS = 18  # from rounding to a millionth of the way, four times as far each time
 
@@ -126,6 +129,25 @@ class Intersection(Set):
 
     def _split(self, v: Array) -> Split:
         return split([member._project for member in self.sets], v, self.rank)
+
+    @property
+    def _polyhedral(self) -> bool:
+        first = self.member((0,) * len(self.batch_shape)) if self.batch_shape else self
+        return first.rank == 1 and first._joint((self.point_shape or (2,))[0]) is not None
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        joint = self._joint(len(x))
+        if joint is None or joint.balls:
+            return None if joint is None else joint.face(x, z)
+        return super()._face(x, z)
+
+    def _joint(self, n: int) -> Joint | None:
+        return remembered(self, ("joint", n), lambda: self._find_joint(n))
+
+    def _find_joint(self, n: int) -> Joint | None:
+        parts = [member._joint(n) for member in self.sets]
+        known = [part for part in parts if part is not None]
+        return Joint.of(known) if len(known) == len(parts) else None
 
     def _conic(self, n: int) -> ConicForm:
         return ConicForm.both([member.conic(n) for member in self.sets])

@@ -11,6 +11,7 @@ from epszero._checks import known_arguments, real_array, refuse
 from epszero._lazy import sp
 from epszero._types import Array, FloatArray
 from epszero.sets._base import Set
+from epszero.sets._joint import Joint
 from epszero.sets._normals import Normal
 from epszero.sets._parameters import one_set
 from epszero.sets.conic import ConicForm
@@ -64,6 +65,10 @@ class Scaled(Set):
         lifts = None if face.lifts is None else face.lifts / factor
         mended = np.asarray(face.mended) / factor
         return face._replace(normals=normals, rows=rows, duals=duals, mended=mended, lifts=lifts)
+
+    def _joint(self, n: int) -> Joint | None:
+        inner = self.set._joint(n)
+        return None if inner is None else inner.times(float(self.factor))
 
     def _conic(self, n: int) -> ConicForm:
         form = self.set.conic(n)

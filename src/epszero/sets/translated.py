@@ -13,6 +13,7 @@ from epszero._checks import known_arguments, real_array, refuse
 from epszero._shaped import dot
 from epszero._types import Array, FloatArray, Real
 from epszero.sets._base import Set
+from epszero.sets._joint import Joint
 from epszero.sets._normals import Normal
 from epszero.sets._parameters import broadcast, one_set
 from epszero.sets.conic import ConicForm
@@ -62,6 +63,10 @@ class Translated(Set):
 
     def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
         return self.set.face(x - self.by, z)
+
+    def _joint(self, n: int) -> Joint | None:
+        inner = self.set._joint(n)
+        return None if inner is None else inner.moved(np.broadcast_to(self.by, n))
 
     def _conic(self, n: int) -> ConicForm:
         form: Any = self.set.conic(n)
