@@ -19,13 +19,14 @@ from benchmarks import (
     pieces,
     profile,
     traffic,
+    worst_case,
 )
 
 SUITES = {
     "charging": charging.rows, "games": games.rows, "million": million.rows, "memory": memory.rows,
     "certificates": certificates.rows, "audit": audit.rows, "overhead": overhead.rows, "hard": profile.rows,
     "pieces": pieces.rows, "traffic": traffic.rows, "everyday": everyday.rows, "methods": methods.rows,
-    "mpi-sppy": mpi_sppy.rows,
+    "mpi-sppy": mpi_sppy.rows, "worst-case": worst_case.rows,
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -122,21 +123,16 @@ def _one(problem: ez.Minimization, least: float, place: int) -> Counted:
 
 
 def _harvest(number: int) -> list[float]:
-    from mpisppy.tests.examples import farmer  # noqa: PLC0415  (an extra)
-
-    model = farmer.scenario_creator(f"scen{number}")
+    model = import_module(EXAMPLE).scenario_creator(f"scen{number}")
     return [float(model.Yield[crop].value) for crop in ("WHEAT0", "CORN0", "SUGAR_BEETS0")]
 
 
 def _mmw(x: Any, start: int) -> dict[str, Any]:
-    from mpisppy.confidence_intervals.mmw_ci import MMWConfidenceIntervals  # noqa: PLC0415  (an extra)
-    from mpisppy.utils.config import Config  # noqa: PLC0415  (an extra)
-
-    config = Config()
+    config = import_module("mpisppy.utils.config").Config()
     for name, kind, value in (("EF_2stage", bool, True), ("EF_solver_name", str, SOLVER), ("num_scens", int, SIZE)):
         config.quick_assign(name, kind, value)
     # theirs sorts crops by name: corn, sugar beets, wheat
-    mmw = MMWConfidenceIntervals(
+    mmw = import_module("mpisppy.confidence_intervals.mmw_ci").MMWConfidenceIntervals(
         EXAMPLE, config, {"ROOT": np.asarray(x)[[1, 2, 0]]}, BATCHES, batch_size=SIZE, start=start, verbose=False
     )
     return mmw.run(1 - DELTA)

@@ -5,7 +5,7 @@ For B̂ monotone and κ-Lipschitz on the whole space, as y may leave the domain 
 operator; for γ ≤ 1/(12κ) the residual ‖z + B̂(x)‖ falls like 1/k at the last iterate. The first step is
 x¹ = J_{ΓA}(x⁰ − ΓB̂(x⁰)). Residual: z = Γ⁻¹(v − x⁺) − B̂(y) ∈ A(x⁺). Cost: one resolvent and two B̂, one of them for the
 residual.
-Source: Cai & Zheng, "Accelerated single-call methods for constrained min-max optimization", ICLR 2023, (ARG), Thm 2.
+Source: Cai & Zheng, "Accelerated single-call methods for constrained min-max optimization", ICLR 2023: ARG.
 """
 
 from typing import Any

@@ -6,7 +6,8 @@ Lipschitz on the domain of A; no constant, no line search. Converges to a zero f
 z = (x̄ − λB̂(x) − x⁺)/λ ∈ A(x⁺), and the output is x⁺. Cost: one B̂ and one resolvent.
 The second bound is that of the source; agents with very different units get steps in fixed proportions Γ, and all of
 this holds in the norm of Γ⁻¹, as in methods/backtracking.py.
-Source: Malitsky, "Golden ratio algorithms for variational inequalities", Math. Program. 184 (2020), Algorithm 1, Thm 2.
+Source: Malitsky, "Golden ratio algorithms for variational inequalities", Math. Program. 184 (2020):
+the adaptive golden ratio algorithm.
 """
 
 from typing import NamedTuple

@@ -9,7 +9,7 @@ on, which converges as it does without. Accelerated points may lie outside the d
 does not exist at one, its residual is not a number, and it is not kept.
 Cost: a step of T, one B̂ more, and m² inner products. The normal equations have unit columns and a ridge of 1e-12.
 Stability: none known, as the coefficients depend on the data.
-Source: Anderson (1965); Walker & Ni, SIAM J. Numer. Anal. 49 (2011), eq. (2.2); for the safeguard Zhang, O'Donoghue &
+Source: Anderson (1965); Walker & Ni, SIAM J. Numer. Anal. 49 (2011); for the safeguard Zhang, O'Donoghue &
 Boyd, SIAM J. Optim. 30 (2020).
 """
 

@@ -5,8 +5,8 @@ late, in another order than it was said. Blocks are the leaves of x, and the row
 delay: forward-backward. Converges for short steps: where I − γB̂ contracts agent by agent in the largest norm, for
 any delays; else for steps of the order 1/(κ(1 + 2D)). Residual: z = Γ⁻¹(x − ΓB̂(x̂) − x⁺) ∈ A(x⁺), as each agent
 knows its own x_i; z + B̂(x⁺) is evaluated where the loop looks. Cost: one B̂, one resolvent, and D + 1 points kept.
-Source: Bertsekas & Tsitsiklis (1989), section 7.5, (5.2)–(5.4); Peng, Xu, Yan & Yin, SIAM J. Sci. Comput. 38 (2016),
-(1.3).
+Source: Bertsekas & Tsitsiklis (1989), partially asynchronous iterations; Peng, Xu, Yan & Yin, SIAM J. Sci. Comput. 38
+(2016): ARock.
 
 Stability: with delays two runs differ by what they differed by several steps ago, in each block another; nothing is
 known.

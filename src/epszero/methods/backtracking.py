@@ -10,7 +10,7 @@ far. Once γL < 1e-3 the method says that it is stuck, instead of pretending: θ
 would need some 10⁶ iterations, where forward-backward-forward needs 10³.
 
 Forward-backward-forward and extragradient ask less, that B̂ is Lipschitz along the step: γ‖ΔB‖ ≤ ν‖d‖. Each iteration
-then brings x nearer to every zero, by (1 − ν²)‖d‖² in squares, whatever the other steps were (Tseng 2000, Thm 3.4).
+then brings x nearer to every zero, by (1 − ν²)‖d‖² in squares, whatever the other steps were (Tseng 2000).
 
 Agents with very different units get steps in fixed proportions Γ, and all of this holds in the norm of Γ⁻¹ (A must be
 separable between them, as it is in a game): d is then Γ^{-½}d, and ΔB is Γ^½ΔB.

@@ -8,8 +8,8 @@ of shared constraints. C = 0: Chambolle–Pock. Residual: z₁ = (x − x⁺)/τ
 B̂₂(2x⁺ − x, y) ∈ A₂(y⁺). Restarts: every `LOOK` steps a step is made from the mean of the points since the last
 restart. Where the better of it and the run has a fifth of the residual at the last restart, or half of all steps have
 passed since, the run goes on from the better one and takes its mean anew. Cost: two B̂ and one resolvent. Source:
-Condat, J. Optim. Theory Appl. 158 (2013), Algorithm 3.1; Vũ (2013), (3.2); Chambolle & Pock (2011), Algorithm 1;
-restarts: Applegate, Hinder, Lu & Lubin, Math. Program. 201 (2023), section 4.
+Condat, J. Optim. Theory Appl. 158 (2013); Vũ, Adv. Comput. Math. 38 (2013); Chambolle & Pock (2011), Algorithm 1;
+restarts: Applegate, Hinder, Lu & Lubin, Math. Program. 201 (2023).
 
 Stability (docs/theory.md#condat-vu), without restarts, which follow the data, and with one Jacobian for all samples:
 q = ‖I − Φ^{-½}CΦ^{-½}‖ in the norm of Φ, c = R/√λ_min(Φ).

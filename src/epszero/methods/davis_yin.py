@@ -4,7 +4,7 @@ H is the stiff part of B̂, a matrix that is known and monotone, taken in its re
 H, data included, is taken forward. Converges for C θ-cocoercive and γ < 2θ: the step need not be short for the slopes
 of H. C = 0: Douglas–Rachford; H = 0: forward-backward. Residual: z = (2p − ζ − γC(p) − x)/γ ∈ A(x), since x is a
 resolvent; ê = z + B̂(x). Cost: two B̂, one resolvent, one solve with a factorisation of I + γH that is kept. ζ⁰ = x⁰.
-Source: Davis & Yin, Set-Valued Var. Anal. 25 (2017), Algorithm 1 and (1.5), with λ_k = 1.
+Source: Davis & Yin, Set-Valued Var. Anal. 25 (2017), Algorithm 1, with λ_k = 1.
 
 Two sets or functions, both in resolvents, are not offered: their two points agree at the end only, so that before it
 there is no element of A₁ + A₂ at either of them; `ez.sets.Intersection` projects on both at once.

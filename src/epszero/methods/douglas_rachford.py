@@ -4,7 +4,7 @@ Converges for A maximally monotone, B̂ monotone, and any γ > 0; neither cocoer
 J_{γB̂} is solved for to ‖p + γB̂(p) − ζ‖ ≤ accuracy (methods/inner.py), at rounding level where B̂ is affine.
 Residual: z = (2p − ζ − x)/γ ∈ A(x) however well p is known, since x is a resolvent; ê = z + B̂(x) is evaluated, and is
 (p − x)/γ + B̂(x) − B̂(p) for an exact p. Cost: four B̂, one resolvent, two solves with one factorisation. ζ⁰ = x⁰.
-Source: Lions & Mercier, SIAM J. Numer. Anal. 16 (1979), (1.2); Bauschke & Combettes, Thm 26.11.
+Source: Lions & Mercier, SIAM J. Numer. Anal. 16 (1979); Bauschke & Combettes, Thm 26.11.
 
 Stability (docs/theory.md#douglas-rachford): with q_R the Lipschitz constant of R = 2J_{γB̂} − Id, ζ ↦ ζ⁺ has
 q = (1 + q_R)/2 and c = γR/(1 + γμ); the output x = J_{γA}(Rζ) has q = q_R and twice that c. p leaves the domain of A,

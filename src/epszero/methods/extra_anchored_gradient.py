@@ -4,7 +4,7 @@ For B̂ monotone and κ-Lipschitz on the domain of A; the anchor x⁰ makes ‖z
 best order there is. Residual: z = Γ⁻¹(y − x⁺) − B̂(x̄) ∈ A(x⁺). Cost: two B̂, two resolvents.
 Steps: γ ≤ 1/(8κ) where A = 0, with ‖B̂(x^k)‖² ≤ 260 κ²‖x⁰ − x̂‖²/(k + 1)² at 1/(8κ) (Yoon & Ryu); γ < 1/(√3 κ) for any
 maximally monotone A (Cai, Oikonomou & Zheng). The latter write 1/(k + 1) and count from 1, which is the same here.
-Source: Yoon & Ryu, ICML 2021, EAG-C, Thm 2; Cai, Oikonomou & Zheng, arXiv 2206.05248 (2022), Sec. 3.
+Source: Yoon & Ryu, ICML 2021: EAG-C; Cai, Oikonomou & Zheng, arXiv 2206.05248 (2022), with constraints.
 """
 
 import math

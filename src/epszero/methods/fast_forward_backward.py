@@ -5,8 +5,8 @@ may leave the domain. Then F(x^k) − F(x̂) ≤ 2‖x⁰ − x̂‖²/(γ(k + 1
 whenever ⟨y − x⁺, x⁺ − x⟩ > 0, as the momentum then points uphill; no value of f is needed. Runs then look linear on
 strongly convex problems, whose μ need not be known; that is observed, and not proved.
 Residual: z = Γ⁻¹(y − x⁺) − B̂(y) ∈ A(x⁺). Cost: one resolvent and two B̂, one of them for the residual.
-Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009), eq. (4.1)–(4.3), Thm 4.4; O'Donoghue & Candès, Found. Comput.
-Math. 15 (2015), Sec. 3.2, the gradient scheme.
+Source: Beck & Teboulle, SIAM J. Imaging Sci. 2 (2009): FISTA with a constant step; O'Donoghue & Candès, Found.
+Comput. Math. 15 (2015): restart by the gradient scheme.
 
 Claim. Without restart and with f μ-strongly convex, ‖x^k − x̂‖ ≤ 2/((k + 1)√(γμ)) ‖x⁰ − x̂‖: μ/2 ‖x − x̂‖² ≤ F(x) − F(x̂).
 """

@@ -6,8 +6,8 @@ For B̂ monotone and κ-Lipschitz on the whole space, as y may leave the domain 
 at the last iterate, and the iterates converge. A = 0 gives the free method, where z = 0; proved for A = 0 and for
 normal cones. The sources leave the first points open: here x¹ = J_{ΓA}(x⁰ − ΓB̂(x⁰)) with its z, and y⁰ = x⁰.
 Residual: z⁺ + B̂(x⁺). Cost: one resolvent and two B̂, one of them for the residual.
-Source: Boţ, Csetnek & Nguyen, Found. Comput. Math. 25 (2025), Algorithm 2 (free; their s is 2γ); Sedlmayer, Nguyen &
-Boţ, "A fast optimistic method for monotone variational inequalities", ICML 2023, Algorithm 1 (constrained).
+Source: Boţ, Csetnek & Nguyen, Found. Comput. Math. 25 (2025): the explicit fast OGDA (free; their s is 2γ); Sedlmayer,
+Nguyen & Boţ, "A fast optimistic method for monotone variational inequalities", ICML 2023: fOGDA-VI (constrained).
 """
 
 from typing import Any

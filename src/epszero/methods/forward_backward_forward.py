@@ -4,7 +4,7 @@ For B̂ monotone and Lipschitz, cocoercive or not: rotations, zero-sum games, sh
 each iteration brings x nearer to every zero, by (1 − γ²κ²)‖x − x̄‖² in squares. B̂ is evaluated at x⁺ too, which may
 lie outside the domain of A: for a B̂ that lives on the domain alone, take extragradient.
 Residual: z = Γ⁻¹(x − x̄) − B̂(x) ∈ A(x̄), and the output is x̄. Cost: two B̂ and one resolvent.
-Source: Tseng, SIAM J. Control Optim. 38 (2000), Thm 3.4; Bauschke & Combettes, Thm 26.17.
+Source: Tseng, SIAM J. Control Optim. 38 (2000); Bauschke & Combettes, Thm 26.17.
 """
 
 from dataclasses import replace

@@ -2,7 +2,8 @@
 
 For B̂ monotone and κ-Lipschitz on the domain of A, A any maximally monotone operator; converges for γ < 1/(2κ). With
 A = 0 it is optimistic gradient descent. Residual: z = Γ⁻¹(x − x⁺) − 2B̂(x) + B̂(x⁻) ∈ A(x⁺). Cost: one B̂, one resolvent.
-Source: Malitsky & Tam, SIAM J. Optim. 30 (2020), eq. (2.2), Thm 2.5.
+Source: Malitsky & Tam, SIAM J. Optim. 30 (2020): forward-reflected-backward. That γ < 1/(2κ) cannot be longer for every
+problem with constraints: Nguyen, Trinh & Vuong, arXiv 2603.06442 (2026).
 
 Claim. With B̂ μ-strongly monotone, m = γμ and a = γκ < ½, ‖x^k − x̂‖² ≤ (1 + ν)^{−k}/(1 − a) · ‖x⁰ − x̂‖², ν the smaller
 root of (2m − ν)(1 − 2a − νa) = ν²a². Proof: docs/theory.md#nearer.

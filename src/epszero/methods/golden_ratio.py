@@ -2,7 +2,7 @@
 
 For B̂ monotone and κ-Lipschitz on the domain of A, A a normal cone or a subdifferential; converges for γ < φ/(2κ). As
 φ → 1 the anchor x̄ stands still. Residual: z = Γ⁻¹(x̄ − x⁺) − B̂(x) ∈ A(x⁺). Cost: one B̂, one resolvent.
-Source: Malitsky, Math. Program. 184 (2020), eq. (8)–(9), Thm 1.
+Source: Malitsky, Math. Program. 184 (2020): the golden ratio algorithm with a fixed step.
 
 Claim. With B̂ μ-strongly monotone, m = γμ and a = γκ < φ/2, E = φ/(φ − 1) ‖x̄ − x̂‖² + φ/2 ‖x − x⁻‖² shrinks a step by
 ρ² = max{1 − 2m(φ − 1)/(2m + φ), 4a²/φ²} from the second on, and ‖x⁺ − x̂‖² ≤ max{(φ − 1)/φ, 2a²/(φ(2 − φ))} E.

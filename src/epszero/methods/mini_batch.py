@@ -5,7 +5,7 @@ steps that shrink, Σγ_k = ∞ and Σγ_k² < ∞, it converges to a zero of A 
 ends in a ball around it whose radius is of the order √(γ/b). All samples in a batch: forward-backward. Residual: z =
 Γ⁻¹(x − ΓB̂_S(x) − x⁺) ∈ A(x⁺); z + B̂(x⁺) with all samples is evaluated where the loop looks. Cost: b evaluations of
 O, one where it is affine in features, and one resolvent. Source: Robbins & Monro (1951); Rosasco, Villa & Vũ, J.
-Optim. Theory Appl. 169 (2016), Algorithm 1; Combettes & Pesquet (2016).
+Optim. Theory Appl. 169 (2016); Combettes & Pesquet (2016).
 
 Stability: every B̂_S has the constants of the samples, so q is that of forward-backward; a sample moves the steps
 whose batch it is in, by γ_kR/b. Given the seed, which the data do not know, that is sure, for each sample its own

@@ -3,7 +3,7 @@
 For B̂ monotone and κ-Lipschitz on the domain of A, A a normal cone or a subdifferential; converges for γ < 1/(2κ). Of
 extragradient's two B̂ it saves one: B̂(y) of the step before serves in the place of B̂(x⁺). With A = 0, y follows
 optimistic gradient descent. Residual: z = Γ⁻¹(x⁺ − y⁺) − B̂(y) ∈ A(y⁺). Cost: one B̂, two resolvents.
-Source: Popov, Math. Notes 28 (1980), eq. (2)–(3); Hsieh, Iutzeler, Malick & Mertikopoulos, NeurIPS 2019, eq. (PEG).
+Source: Popov, Math. Notes 28 (1980); Hsieh, Iutzeler, Malick & Mertikopoulos, NeurIPS 2019: past extragradient.
 
 Claim. With B̂ μ-strongly monotone, m = γμ and a = γκ < ½, E = ‖x − x̂‖² + w‖x − y⁻‖² shrinks by ρ² a step from the second
 on, for all w, c, t > 0 with 2m/t + (1 + w)(1 + c)a² ≤ 1 and ρ² = max{1 − 2m/(1 + t), (1 + w)(1 + 1/c)a²/w}, and

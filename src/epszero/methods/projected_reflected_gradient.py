@@ -3,8 +3,7 @@
 For B̂ monotone and κ-Lipschitz on the whole space, as 2x − x⁻ may leave the domain of A; converges for γ < (√2 − 1)/κ.
 For an affine B̂ it is forward-reflected-backward, iterate for iterate, as B̂(2x − x⁻) = 2B̂(x) − B̂(x⁻) there.
 Residual: z = Γ⁻¹(x − x⁺) − B̂(2x − x⁻) ∈ A(x⁺). Cost: one resolvent and two B̂, one of them for the residual.
-Source: Malitsky, SIAM J. Optim. 25 (2015), eq. (1.4), Thm 3.2 for projections; Cevher & Vũ, Set-Valued Var. Anal. 29
-(2021), Thm 2.3 for any A.
+Source: Malitsky, SIAM J. Optim. 25 (2015), for projections; Cevher & Vũ, Set-Valued Var. Anal. 29 (2021), for any A.
 """
 
 import math

@@ -4,7 +4,7 @@ The others stay where they are. Blocks are what A is separable by: the leaves of
 agents. Which m move at step k follows from a seed and k; at step 0 all do, so that each has an element of A.
 Converges almost surely where forward-backward does, with its steps. All N blocks: forward-backward. Residual: z_i =
 Γ_i⁻¹(x_i − Γ_iB̂_i(x) − x_i⁺) ∈ A_i(x_i⁺) of the step at which block i last moved, which stays true while it rests.
-Cost: one B̂, one resolvent. Source: Combettes & Pesquet, SIAM J. Optim. 25 (2015), (4.1), Thm 4.1 and section 5.2;
+Cost: one B̂, one resolvent. Source: Combettes & Pesquet, SIAM J. Optim. 25 (2015), block-coordinate forward-backward;
 Richtárik & Takáč (2014).
 
 Stability, in the root mean square over the seed (docs/theory.md#random-blocks): q = √(1 − p + p q²) and c = √p γR

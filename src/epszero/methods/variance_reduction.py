@@ -5,7 +5,7 @@ to the zero the variance of g fades, so a constant step converges, linearly wher
 1/(6L) and p = b/s, L the Lipschitz constant of every sample. All samples in a batch: forward-backward. Noise that is
 additive cancels in g: again forward-backward. Residual: z = Γ⁻¹(x − Γg − x⁺) ∈ A(x⁺); z + B̂(x⁺) is evaluated where
 the loop looks. Cost: 2b evaluations of O, all s of them with probability p, and one resolvent. Source: Kovalev,
-Horváth & Richtárik (2020), Algorithm 1 (L-SVRG), with a resolvent as in their (1); Alacaoglu & Malitsky (2022).
+Horváth & Richtárik (2020), L-SVRG, here with a resolvent; Alacaoglu & Malitsky (2022).
 
 Stability: where the samples differ by a constant it is forward-backward, and so is its stability. Elsewhere the step
 has no q ≤ 1, since it moves with w, which is another point in each run: nothing is known.
