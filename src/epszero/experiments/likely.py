@@ -168,7 +168,7 @@ def _without_order(solution: ez.Solution, rng: np.random.Generator) -> ez.Soluti
     return dataclasses.replace(solution, samples=ez.Samples(rng.permutation(samples.values), support=samples.support))
 
 
-def _certified(one: Contender, solutions: list[ez.Solution], batch: range) -> list[ez.Certificate]:
+def _certified(one: Contender, solutions: Sequence[ez.Solution], batch: range) -> list[ez.Certificate]:
     if not hasattr(one.kind, "seed"):
         return ez.certify_many(solutions, DELTA, one.kind)
     kinds = [dataclasses.replace(one.kind, seed=trial) for trial in batch]

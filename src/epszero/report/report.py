@@ -76,14 +76,14 @@ def report(
         "asked": [row for row in (asked, drawn) if row is not None],
         "data": facts.data(record, solution),
         "versions": facts.versions(record),
-        "record": _record(told),
-        **_assets(),
+        "record": record_of(told),
+        **assets(),
     }
     return Page(rendered("page.html", context))
 
 
 def rendered(template: str, context: dict[str, Any]) -> str:
-    """A template filled in, all text escaped, and valid UTF-8 whatever the text was."""
+    """A template, filled in; text that no page may hold is replaced."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  (for those who make a page)
 
     environment = Environment(
@@ -228,7 +228,7 @@ def plan_view(plan: Plan) -> dict[str, Any]:
     return {"headline": words.plan_headline(plan), "question": plan.question, "rows": facts.plans(plan)}
 
 
-def _record(told: str | None) -> dict[str, Any] | None:
+def record_of(told: str | None) -> dict[str, Any] | None:
     """The certificate's record, safe inside a script element; only its digest where it is too large."""
     if told is None:
         return None
@@ -237,7 +237,7 @@ def _record(told: str | None) -> dict[str, Any] | None:
     return {"json": forecast_view.inert(told) if small else "", "digest": digest, "size": words.number(len(told))}
 
 
-def _assets() -> dict[str, Any]:
+def assets() -> dict[str, Any]:
     """Style and script, and the hash by which the page allows this script and no other."""
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
