@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 import epszero as ez
-from epszero.report import BLUE, GREY, ORANGE, RED, beside, figure, tidy
+from epszero.report import BLUE, GREY, ORANGE, RED, beside, bound, figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,13 +35,14 @@ class Truth:
     def __str__(self) -> str:
         sure, rows = self.certificate, list[str]()
         away = [self.distance, sure.likely, sure.distance]
-        rows.append("  distance to x*     " + self._row(away, lambda one: f"{one:.3g} ({100 * one / self.size:.2g} %)"))
+        rows.append("  distance to x*     " + self._row(away, self.size))
         most = None if sure.exploitability is None else float(np.max(sure.exploitability))
-        rows.append("  largest saving, €  " + self._row([self.saving, None, most], lambda one: f"{one:.2g}"))
-        return "\n".join(["                     true            likely          certified", *rows])
+        rows.append("  largest saving, €  " + self._row([self.saving, None, most], None))
+        return "\n".join(["                     true              likely            certified", *rows])
 
-    def _row(self, values: list[float | None], said: Any) -> str:
-        return "".join(f"{'—' if one is None else said(one):<16}" for one in values).rstrip()
+    def _row(self, values: list[float | None], size: float | None) -> str:
+        words = ["—" if one is None else _said(one, size, sure=at == 2) for at, one in enumerate(values)]
+        return "".join(f"{one:<18}" for one in words).rstrip()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,12 @@ class Count:
             f"{100 * SURE:.0f} % sure); {100 * self.delta:.2g} % are allowed. The likely one, a guess, was too small "
             f"{self.surprises} times."
         )
+
+
+def _said(value: float, size: float | None, *, sure: bool) -> str:
+    """A number, and its share of the size; what is certified is rounded up."""
+    one, share = (bound(each, 3) if sure else f"{each:.3g}" for each in (value, 100 * value / (size or 1.0)))
+    return one if size is None else f"{one} ({share} %)"
 
 
 def limit(misses: int, trials: int) -> float:
@@ -122,8 +129,7 @@ def _three(ax: "Axes", values: list[float | None], size: float | None) -> None:
     known = [(name, value, colour) for name, value, colour in named if value is not None]
     for place, (name, value, colour) in enumerate(known):
         ax.barh(-place, value, color=colour, height=0.6)
-        share = "" if size is None else f", {100 * value / size:.2g} %"
-        ax.text(value, -place, f" {name} {value:.2g}{share}", va="center", fontsize=9)
+        ax.text(value, -place, f" {name} {_said(value, size, sure=name == 'certified')}", va="center", fontsize=9)
     ax.set_xlim(0, 1.8 * max(value for _, value, _ in known))
     ax.set_yticks([])
     ax.spines[["top", "right", "left"]].set_visible(False)

@@ -192,7 +192,7 @@ def _without_order(solution: ez.Solution, rng: np.random.Generator) -> ez.Soluti
     return dataclasses.replace(solution, samples=ez.Samples(rng.permutation(samples.values), support=samples.support))
 
 
-def _certified(one: Contender, solutions: list[ez.Solution], trials: list[int]) -> list[ez.Certificate]:
+def _certified(one: Contender, solutions: Sequence[ez.Solution], trials: list[int]) -> list[ez.Certificate]:
     if not hasattr(one.kind, "seed"):
         return ez.certify_many(solutions, DELTA, one.kind)
     kinds = [dataclasses.replace(one.kind, seed=trial) for trial in trials]

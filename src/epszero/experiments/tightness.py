@@ -40,7 +40,7 @@ def _half(draws: list[ez.Samples]) -> list[ez.Solution]:
     return [dataclasses.replace(one, holdout=kept) for one, (_, kept) in zip(solved, parts, strict=True)]
 
 
-RUNS: dict[str, Callable[[list[ez.Samples]], list[ez.Solution]]] = {
+RUNS: dict[str, Callable[[list[ez.Samples]], Sequence[ez.Solution]]] = {
     "fixed": lambda draws: ez.solve_many(charging().game, draws, ez.ForwardBackward(GAMMA), iterations=1000),
     "solved": lambda draws: ez.solve_many(charging().game, draws),
     "half": _half,

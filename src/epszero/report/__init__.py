@@ -25,3 +25,4 @@ from epszero.report.style import drawn as drawn
 from epszero.report.style import figure as figure
 from epszero.report.style import tidy as tidy
 from epszero.report.style import whole as whole
+from epszero.report.words import bound as bound

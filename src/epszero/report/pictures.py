@@ -124,7 +124,9 @@ def _draw(
     ax.axhline(0.0, color=GREY, linewidth=0.8)
     if rows > 1:
         beside(ax)
-        ax.get_legend().set_title("agent" if rows <= MOST_LINES else None)
+        legend = ax.get_legend()
+        if legend is not None and rows <= MOST_LINES:
+            legend.set_title("agent")
     _named(ax, block.entries, width)
 
 

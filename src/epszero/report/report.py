@@ -83,7 +83,7 @@ def report(
 
 
 def rendered(template: str, context: dict[str, Any]) -> str:
-    """A template filled in, all text escaped, and valid UTF-8 whatever the text was."""
+    """A template, filled in; text that no page may hold is replaced."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415  (for those who make a page)
 
     environment = Environment(

@@ -1,6 +1,5 @@
 """Numeric columns of a CSV or Parquet file, by Polars. What is missing or not a number is named by row and column."""
 
-import difflib
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from epszero._checks import InputError, first_index, refuse
 from epszero._types import FloatArray
-from epszero.samples._arrays import Missing, PathLike, Table, checked_columns, shortened
+from epszero.samples._arrays import Missing, PathLike, Table, chosen_names, shortened
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # what a CSV cell says, in any case, when it has no value
 AGAIN = "_duplicated_"  # in the name that Polars gives to a column whose name was there before
@@ -111,14 +110,7 @@ def _chosen(path: PathLike, frame: pl.DataFrame, columns: Sequence[str] | None) 
     """The columns asked for, all of them by default; an unknown name is answered with the nearest one."""
     if columns is None:
         return tuple(frame.columns)
-    names, known = checked_columns(columns), set(frame.columns)
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, frame.columns, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "Choose one that exists."
-            remedy = f"{hint} It has: {shortened(frame.columns)}"
-            refuse("columns", f"{os.fspath(path)!r} has no column {name!r}", remedy)
-    return names
+    return chosen_names(repr(os.fspath(path)), frame.columns, columns)
 
 
 def _refuse_doubles(path: PathLike, frame: pl.DataFrame, names: Sequence[str]) -> None:
