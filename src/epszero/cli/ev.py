@@ -5,12 +5,13 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import epszero as ez
 from epszero.cli import options
+from epszero.cli import prices as reading
 from epszero.cli.certify import leave_if_refused
 from epszero.cli.data import check_delta
 from epszero.cli.demo import hours_table, saving
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from epszero.cli.fleet import FleetFile
 
 OPTIONS = {
+    **reading.OPTIONS,
     "hours": "--hours",
     "start": "--start",
     "end": "--end",
@@ -134,6 +136,9 @@ def ev(  # noqa: PLR0913  (one per option)
     zone: Zone = None,
     unit: Unit = None,
     time_zone: TimeZone = "Europe/Amsterdam",
+    time_column: reading.TimeColumn = None,
+    price_column: reading.PriceColumn = None,
+    hour_ending: reading.HourEnding = None,
     limits: Limits = None,
     capacity: Capacity = None,
     reference: Reference = None,
@@ -171,9 +176,10 @@ def ev(  # noqa: PLR0913  (one per option)
     with working("solving and certifying", as_json=as_json):
         cars = read_fleet(fleet)
         refuse_unreachable(cars, CAP, len(chosen))
-        days = _read(
-            prices, zone=zone, file_unit=unit, hours=chosen, start=start, end=end, support=support, time_zone=time_zone
-        )
+        columns = (time_column, price_column, reading.labels(hour_ending))
+        asked: ez.datasets.Options = {"hours": chosen, "start": start, "end": end}
+        asked |= {"support": support, "time_zone": time_zone}
+        days = _read(prices, zone, unit, columns, asked)
         samples = days.samples if draws is None else days.samples.take(draws, seed=seed)
         even = float(cars.columns["need"].mean()) / len(chosen) if reference is None else reference
         game = ez.models.ev_charging(
@@ -210,6 +216,8 @@ def ev(  # noqa: PLR0913  (one per option)
     else:
         console = screen()
         show(console, days)
+        for note in cars.notes:
+            show(console, note)
         console.print(hours_table(samples, solution.x, chosen, f"{len(cars.vehicles)} vehicles"))
         show(console, saving(solution.x, samples))
         show(console, f"Checked by an independent solver: {equilibrium}.")
@@ -244,10 +252,17 @@ def schedules(cars: "FleetFile", x: "NDArray[Any]", hours: tuple[int, ...]) -> s
 
 
 def _read(
-    path: Path, zone: str | None, file_unit: str | None, **asked: "Unpack[ez.datasets.Options]"
+    path: Path,
+    zone: str | None,
+    file_unit: str | None,
+    columns: tuple[str | None, str | None, str | None],
+    asked: "ez.datasets.Options",
 ) -> "ez.datasets.Prices":
+    times, prices, labels = columns
     try:
-        return ez.datasets.read_prices(path, zone, file_unit, **asked)
+        return ez.datasets.read_prices(
+            path, zone, file_unit, time_column=times, price_column=prices, hour_labels=labels, **asked
+        )
     except ez.InputError as error:
         if error.rule is None or error.remedy is None:
             raise
