@@ -61,7 +61,7 @@ def test_wrong_files(certified):
 
 def test_rows_that_change_are_refused(certified):
     with loaded("model.py:game") as problem:
-        follower = _Follower(Data(Path("grown.csv"), None, None, False, None, 0), problem, {})
+        follower = _Follower(Data([Path("grown.csv")], None, None, False, None, 0), problem, {})
         assert len(follower.new_rows()) == 200
         assert follower.new_rows() is None
         lines = Path("grown.csv").read_text().splitlines(keepends=True)

@@ -1,107 +1,26 @@
 """`epszero certify`: how far the answer can be from the truth behind the samples."""
 
 import json
-import math
-from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 
 import epszero as ez
 from epszero.cli import options
 from epszero.cli.data import Data, check_delta, check_holdout
-from epszero.cli.endings import REFUSED, refuse, tell
+from epszero.cli.endings import REFUSED, tell
+from epszero.cli.kinds import Beta, Using, kind_of
 from epszero.cli.model import split
 from epszero.cli.output import check_places, emit, screen, show, write_all
 from epszero.cli.run import problem_of, solved
-
-if TYPE_CHECKING:
-    from epszero.certificates import Kind
-
-
-class KindName(StrEnum):
-    """Kinds of certificate by name."""
-
-    MEAN_DEVIATION = "mean-deviation"
-    HOLD_OUT = "hold-out"
-    VECTOR_STABILITY = "vector-stability"
-    ANYTIME = "anytime"
-    PREQUENTIAL = "prequential"
-    DEPENDENT = "dependent"
-    ESTIMATED = "estimated-support"
-    ASYMPTOTIC = "asymptotic"
-    BOOTSTRAP = "bootstrap"
-    MULTIPLE = "multiple-replications"
-    TWO = "two-replications"
-    BAGGING = "bagging"
-    REPAIRED = "repaired-stability"
-    UNIFORM = "uniform-stability"
-    HOEFFDING = "hoeffding"
-    MCDIARMID = "mcdiarmid"
-    ANYTIME_HOEFFDING = "anytime-hoeffding"
-
-    def made(self, beta: str | None = None) -> "Kind":
-        """The object that `ez.certify(using=…)` takes; `beta`: how fast samples forget, for dependent ones."""
-        kinds = ez.certificates
-        if self is KindName.DEPENDENT:
-            return kinds.Dependent(beta=_rate(beta))
-        if beta is not None:
-            refuse("--beta", f"is a rate of mixing, and {self.value} knows of none", "Pass --using dependent with it")
-        return {
-            KindName.MEAN_DEVIATION: kinds.MeanDeviation,
-            KindName.HOLD_OUT: kinds.HoldOut,
-            KindName.VECTOR_STABILITY: kinds.VectorStability,
-            KindName.ANYTIME: kinds.Anytime,
-            KindName.PREQUENTIAL: kinds.Prequential,
-            KindName.ESTIMATED: lambda: kinds.MeanDeviation(support="estimated"),
-            KindName.ASYMPTOTIC: kinds.Asymptotic,
-            KindName.BOOTSTRAP: kinds.Bootstrap,
-            KindName.MULTIPLE: kinds.MultipleReplications,
-            KindName.TWO: kinds.TwoReplications,
-            KindName.BAGGING: kinds.Bagging,
-            KindName.REPAIRED: kinds.RepairedStability,
-            KindName.UNIFORM: kinds.UniformStability,
-            KindName.HOEFFDING: lambda: kinds.MeanDeviation(kinds.Hoeffding()),
-            KindName.MCDIARMID: lambda: kinds.MeanDeviation(kinds.McDiarmid()),
-            KindName.ANYTIME_HOEFFDING: lambda: kinds.Anytime(kinds.Hoeffding()),
-        }[self]()
-
-
-def _rate(beta: str | None) -> Callable[[int], float]:
-    """β(a) = C·R^a from "C,R"."""
-    try:
-        c, r = (float(word) for word in (beta or "").split(","))
-    except ValueError:
-        c, r = math.nan, math.nan
-    if not (0 <= c < math.inf and 0 <= r < 1):
-        shown = (
-            "is missing" if beta is None else f"must be two numbers C,R with C ≥ 0 and 0 ≤ R < 1, but it is {beta!r}"
-        )
-        refuse("--beta", shown, "Pass --beta 2,0.9 if β(a) ≤ 2 · 0.9^a; --using prequential needs none")
-    return lambda gap: c * r**gap
-
-
-Beta = Annotated[
-    str | None,
-    typer.Option(
-        metavar="C,R",
-        help="For --using dependent: samples a apart depend on each other by at most β(a) = C·R^a. Your word.",
-        show_default=False,
-    ),
-]
-Using = Annotated[
-    KindName | None,
-    typer.Option(help="The kind of certificate; by default the one that suits the problem.", show_default=False),
-]
 
 
 def certify(  # noqa: PLR0913  (one per option)
     ctx: typer.Context,
     model: options.Model,
     *,
-    samples: options.SamplesFile = None,
+    samples: options.SamplesFiles = None,
     columns: options.Columns = None,
     support: options.Support = None,
     drop_missing: options.DropMissing = False,
@@ -128,9 +47,11 @@ def certify(  # noqa: PLR0913  (one per option)
     `epszero certify model.py:loss --samples data.csv --holdout 0.3 --json > certificate.json`
 
     `epszero certify model.py:game --samples days.csv --support=-0.5,4 --using prequential`
+
+    `epszero certify model.py:duel --samples first.csv --samples second.csv --support=0,1`
     """
     check_delta(delta)
-    kind = _kind(using, beta)
+    kind = kind_of(using, beta)
     check_holdout(holdout)
     check_places({"--report": report}, {"MODEL": split(model)[0], "--samples": samples})
     files: dict[Path, str | bytes] = {}
@@ -152,12 +73,6 @@ def certify(  # noqa: PLR0913  (one per option)
         for path in files:
             show(console, f"Written: {path}")
     leave_if_refused(certificate, named=True)
-
-
-def _kind(using: KindName | None, beta: str | None) -> "Kind | None":
-    if using is None and beta is not None:
-        refuse("--beta", "is given without --using dependent", "Pass both, or neither")
-    return None if using is None else using.made(beta)
 
 
 def leave_if_refused(certificate: "ez.Certificate", *, named: bool = False) -> None:
@@ -184,7 +99,11 @@ def _remedy(certificate: Any, named: bool) -> str:
     if obstacle is obstacles.NOTHING_KEPT_ASIDE:
         return "Pass --holdout 0.3, say: samples that the run never sees."
     samples = certificate.solution.samples
-    if isinstance(samples, ez.Samples) and samples.support is None and certificate.solution.problem.oracle.uncertain:
+    sets = samples if isinstance(samples, list) else [samples]
+    if (
+        any(isinstance(one, ez.Samples) and one.support is None for one in sets)
+        and certificate.solution.problem.oracle.uncertain
+    ):
         return (
             "If you know where every possible sample lies, say so: --support=LO,HI; if not, --using estimated-support "
             "takes the range of the data, and the certificate is heuristic."

@@ -8,6 +8,7 @@ import typer
 from epszero.cli.audit import audit
 from epszero.cli.certify import certify
 from epszero.cli.demo import demo
+from epszero.cli.doctor import doctor
 from epszero.cli.endings import EXIT_CODES, Door
 from epszero.cli.ev import ev
 from epszero.cli.plan import plan
@@ -28,6 +29,7 @@ PANELS = {
     "Start here": (demo, ev),
     "Your own model": (solve, certify, audit, plan, watch),
     "The paper": (reproduce,),
+    "This computer": (doctor,),
 }
 for panel, commands in PANELS.items():
     for command in commands:

@@ -11,12 +11,12 @@ import typer
 from typer.core import TyperGroup
 
 import epszero as ez
-from epszero.cli import INTERRUPTED
+from epszero.cli import INTERRUPTED, usage
 
 REFUSED, BAD_INPUT, BUG = 1, 2, 3
 EXIT_CODES = (
     "**Exit codes**: 0 fine; 1 certificate refused, or the run did not converge; 2 bad input; "
-    "3 a fault of epszero itself; 130 interrupted; 141 the pipe was closed."
+    "3 a fault of epszero itself; 130 interrupted. A pipe that is closed early is no error."
 )
 
 # Arguments of the library as options; what is not here is no option, and keeps its name.
@@ -46,6 +46,13 @@ OPTIONS = {
     "trials": "--trials",
     "out": "--out",
 }
+SPOKEN = {  # where an option is not spelt as its argument
+    'missing="drop"': "--drop-missing",
+    'hour_labels="beginning"': "--hour-beginning",
+    'hour_labels="ending"': "--hour-ending",
+    "time_column=…": "--time-column NAME",
+    "price_column=…": "--price-column NAME",
+}
 KEYWORD = re.compile(r"""\b([a-z_]+)=(?:"([^"]*)"|('[^']*')|\[([^\]]*)\])""")  # name="a", name='a', name=['a', 'b']
 
 
@@ -58,8 +65,14 @@ class Door(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep the line as it was typed, for reports."""
-        ctx.obj = shlex.join(["epszero", *args])
-        return super().parse_args(ctx, args)
+        words = list(args)
+        ctx.obj = shlex.join(["epszero", *words])
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if not words or not hasattr(error, "format_message"):  # no words at all are answered with help
+                raise
+            raise typer.Exit(_told(error)) from error
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error becomes a sentence and an exit code."""
@@ -94,7 +107,7 @@ def _told(error: Exception) -> int:
     elif isinstance(error, MemoryError):
         tell("There is not enough memory for that. Pass less data, or fewer --draws.")
     elif hasattr(error, "format_message"):  # a usage error of Typer's
-        tell(f"{error.format_message()} See --help.")  # pyright: ignore[reportAttributeAccessIssue]
+        tell(usage.told(error))
     elif isinstance(error, ez.InputError):
         tell(as_options(error))
     elif isinstance(error, ez.SolveError):
@@ -130,4 +143,6 @@ def spelt(remedy: str, options: Mapping[str, str]) -> str:
         value = quoted or (bare if listed is None else ",".join(one.strip(" '\"") for one in listed.split(",")))
         return f"{options[name]} {value}"
 
-    return KEYWORD.sub(option, remedy.replace('missing="drop"', "--drop-missing"))
+    for python, words in SPOKEN.items():
+        remedy = remedy.replace(python, words)
+    return KEYWORD.sub(option, remedy)

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import typer
 
 import epszero as ez
 from epszero.cli import ev_options as own
 from epszero.cli import options
+from epszero.cli import prices as reading
 from epszero.cli.data import check_delta
 from epszero.cli.endings import REFUSED, named, refuse, spelt, tell
 from epszero.cli.output import check_places, emit, screen, working, write_all
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from epszero.cli.ev_words import Told
 
 OPTIONS = {
+    **reading.OPTIONS,
     "hours": "--hours",
     "start": "--start",
     "end": "--end",
@@ -35,6 +37,16 @@ REMEDIES = {  # where that of the library speaks of sets
     "support": "Check the unit; else pass --limits=LO,HI that hold every price that can occur",
     "values": "Widen --limits to all that can happen, or mend the data",
 }
+
+
+class Form(NamedTuple):
+    """How a file of prices is written, where it does not say so itself; arguments of `ez.datasets.read_prices`."""
+
+    zone: str | None
+    file_unit: str | None
+    time_column: str | None
+    price_column: str | None
+    hour_labels: str | None
 
 
 @dataclass(frozen=True)
@@ -59,6 +71,9 @@ def ev(  # noqa: PLR0913  (one per option)
     zone: own.Zone = None,
     unit: own.Unit = None,
     time_zone: own.TimeZone = "Europe/Amsterdam",
+    time_column: reading.TimeColumn = None,
+    price_column: reading.PriceColumn = None,
+    hour_ending: reading.HourEnding = None,
     limits: own.Limits = None,
     cap: own.Cap = 2.5,
     capacity: own.Capacity = None,
@@ -106,7 +121,8 @@ def ev(  # noqa: PLR0913  (one per option)
     shown = unit or "EUR/MWh"
     with working("planning", as_json=as_json):
         asked: ez.datasets.Options = {"start": start, "end": end, "support": support, "time_zone": time_zone}
-        setting = _setting(fleet, span, costs, lambda: _read(source, zone, unit, span, asked), time_zone)
+        form = Form(zone, unit, time_column, price_column, reading.labels(hour_ending))
+        setting = _setting(fleet, span, costs, lambda: _read(source, form, span, asked), time_zone)
         if tomorrow is not None:
             _refuse_several(setting)
         seen = setting.days.samples if draws is None else setting.days.samples.take(draws, seed=seed)
@@ -211,13 +227,11 @@ def _source(prices: Path | None, tomorrow: Path | None, others: dict[str, object
     return "--prices", prices
 
 
-def _read(
-    source: tuple[str, Path], zone: str | None, file_unit: str | None, span: Span, asked: "ez.datasets.Options"
-) -> "ez.datasets.Prices":
+def _read(source: tuple[str, Path], form: Form, span: Span, asked: "ez.datasets.Options") -> "ez.datasets.Prices":
     option, path = source
     options_: ez.datasets.Options = {**asked, "hours": span.hours, "overnight": span.overnight}
     try:
-        return ez.datasets.read_prices(path, zone, file_unit, **options_)
+        return ez.datasets.read_prices(path, **form._asdict(), **options_)
     except ez.InputError as error:
         if error.rule is None or error.remedy is None:
             raise

@@ -17,33 +17,33 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-SamplesFile = Annotated[
-    Path | None,
+SamplesFiles = Annotated[
+    list[Path] | None,
     typer.Option(
         "--samples",
         metavar="FILE",
-        help="CSV or Parquet file, one row per sample.",
+        help="CSV or Parquet file, one row per sample. Once for all agents, or once for each, in their order.",
         rich_help_panel=DATA,
         show_default=False,
     ),
 ]
 Columns = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="A,B,…",
-        help="Which columns of it, in this order; all unless told.",
+        help="Which columns of it, in this order; all unless told. Once, or once for each --samples.",
         rich_help_panel=DATA,
         show_default=False,
     ),
 ]
 Support = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="LO,HI",
         rich_help_panel=DATA,
         show_default=False,
         help="Where every possible sample lies, known and not read off the data: two numbers for all columns "
-        "(--support=-0.5,4), or one LO:HI per column (--support=0:1,-2:2).",
+        "(--support=-0.5,4), or one LO:HI per column (--support=0:1,-2:2). Once, or once for each --samples.",
     ),
 ]
 DropMissing = Annotated[

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,9 +81,9 @@ def working(what: str, *, as_json: bool = False) -> Generator[None]:
         yield
 
 
-def check_places(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | None]) -> None:
+def check_places(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | Sequence[Path] | None]) -> None:
     """Refuse, before any work, files that could not be written, or that would replace what is read."""
-    read = {path.resolve(): option for option, path in inputs.items() if path is not None}
+    read = {path.resolve(): option for option, paths in inputs.items() for path in _all(paths)}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -91,8 +91,14 @@ def check_places(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path |
             refuse(option, f"{str(path)!r} is a folder", "Pass the name of a file")
         if path.resolve() in read:
             refuse(option, f"{str(path)!r} is also given as {read[path.resolve()]}", "Pass another name")
+        if path.exists() and not os.access(path, os.W_OK):
+            refuse(option, f"{str(path)!r} is there, and may not be written to", "Pass another name")
         check_folder(option, path.absolute().parent)
         read[path.resolve()] = option
+
+
+def _all(paths: Path | Sequence[Path] | None) -> Sequence[Path]:
+    return [] if paths is None else [paths] if isinstance(paths, Path) else paths
 
 
 def check_folder(option: str, folder: Path) -> None:

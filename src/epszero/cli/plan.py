@@ -56,7 +56,7 @@ def plan(  # noqa: PLR0913  (one per option)
     size: Size = None,
     of: Of = Measure.RESIDUAL,
     delta: options.Delta = 0.05,
-    samples: options.SamplesFile = None,
+    samples: options.SamplesFiles = None,
     columns: options.Columns = None,
     support: options.Support = None,
     dim: Dim = None,
@@ -82,13 +82,13 @@ def plan(  # noqa: PLR0913  (one per option)
         refuse("--target, --size", "exactly one of them must be given", "Pass --target 0.1, or --size 3000")
     if target is not None and not 0 < target < float("inf"):
         refuse("--target", f"must be a number above 0, but it is {target:g}", "Pass 0.1, say")
-    if dim is not None and (samples is not None or support is None):
+    if dim is not None and (samples or not support):
         refuse("--dim", "is for a --support without --samples", "Leave it out, or pass --support=LO,HI alone")
     check_places({"--report": report}, {"MODEL": split(model)[0], "--samples": samples})
     files: dict[Path, str | bytes] = {}
     with problem_of(model, "planning", as_json=as_json) as problem:
-        if samples is None and support is not None and problem.oracle.uncertain:
-            data = _known_range(support, dim)
+        if not samples and support and problem.oracle.uncertain:
+            data = _known_range(support[0], dim)
         else:
             data = Data(samples, columns, support, drop_missing, draws, seed).read(problem)
         made = ez.plan(problem, target, delta, of=of.replace("-", " "), samples=data, size=size)

@@ -1,7 +1,8 @@
 """The process around a command: where it writes, what ends it from outside, and in which order it then goes.
 
-- A pipe that nobody reads any more (`epszero … | head -1`) ends it without a word, with the code of a process that the
-  signal SIGPIPE has ended, 128 + 13. A full disk behind stdout is bad input, with a sentence.
+- A pipe that nobody reads any more (`epszero … | head -1`) ends it without a word and with 0: whoever closed it has
+  what was wanted, and files are written before anything is printed. A full disk behind stdout is bad input, with a
+  sentence.
 - Ctrl-C ends it with one line and 128 + 2. A thread hears of it at once, while the main one may be inside a compilation
   or a long run, so nothing can swallow it and a second Ctrl-C finds nobody.
 - Either way a file that is being written is written to its end first: it is whole or not there.
@@ -20,7 +21,7 @@ from typing import Any, NoReturn, TextIO
 
 from epszero.cli import INTERRUPTED
 
-CLOSED, BAD_INPUT = 141, 2
+CLOSED, BAD_INPUT = 0, 2
 GONE = (errno.EPIPE, errno.ESHUTDOWN, errno.ECONNRESET)
 NAMES = {1: "stdout", 2: "stderr"}
 PATIENCE = 10.0  # seconds for a file that is being written when the process must end

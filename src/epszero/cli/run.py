@@ -29,7 +29,7 @@ def problem_of(model: str, doing: str, *, as_json: bool) -> "Generator[Problem]"
 
 def solved(
     problem: "Problem",
-    data: "ez.Samples | None",
+    data: "ez.Samples | list[ez.Samples] | None",
     *,
     holdout: float | None = None,
     iterations: int | None = None,
@@ -119,9 +119,16 @@ def record_of(solution: "ez.Solution", seed: int) -> dict[str, Any]:
         "check": {"in_domain": bool(check.in_domain), "gap": float(check.gap), "residual": check.residual},
         "x": plain(solution.x),
         "multipliers": plain(solution.multipliers),
-        "samples": {"rows": len(samples), "digest": samples.digest()} if isinstance(samples, ez.Samples) else None,
+        "samples": _data_of(samples),
         "seed": seed,
     }
+
+
+def _data_of(samples: Any) -> Any:
+    """How many rows, and which; a list where each agent has its own."""
+    if isinstance(samples, list):
+        return [_data_of(one) for one in samples]
+    return {"rows": len(samples), "digest": samples.digest()} if isinstance(samples, ez.Samples) else None
 
 
 def plain(x: Any) -> Any:

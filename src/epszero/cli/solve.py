@@ -22,7 +22,7 @@ def solve(  # noqa: PLR0913  (one per option)
     ctx: typer.Context,
     model: options.Model,
     *,
-    samples: options.SamplesFile = None,
+    samples: options.SamplesFiles = None,
     columns: options.Columns = None,
     support: options.Support = None,
     drop_missing: options.DropMissing = False,

@@ -30,7 +30,7 @@ def watch(  # noqa: PLR0913  (one per option)
     model: options.Model,
     *,
     certificate: CertificateFile,
-    samples: options.SamplesFile = None,
+    samples: options.SamplesFiles = None,
     columns: options.Columns = None,
     support: options.Support = None,
     delta: Level = None,
@@ -49,14 +49,16 @@ def watch(  # noqa: PLR0913  (one per option)
     """
     if delta is not None:
         check_delta(delta)
-    if samples is None:
+    if not samples:
         refuse("--samples", "is needed: the file that grows", "Pass a CSV file")
-    if samples.suffix.lower() in PARQUET:
+    if len(samples) > 1:
+        refuse("--samples", f"is given {len(samples)} times, but one file is watched", "Pass one CSV file")
+    if samples[0].suffix.lower() in PARQUET:
         refuse("--samples", "a Parquet file does not grow row by row", "Pass a CSV file")
     claimed = ez.Certificate.from_json(certificate.read_text(encoding="utf-8"))
     console = screen()
     with problem_of(model, "watching", as_json=as_json) as problem:
-        known = None if support is None else box(support)
+        known = None if not support else box(support[0])
         monitor = ez.monitor(claimed, problem, known, delta=delta)
         follower = _Follower(Data(samples, columns, None, False, None, 0), problem, claimed.record or {})
         while monitor.alarm is None:
@@ -105,12 +107,14 @@ class _Follower:
 
     def _whole_lines(self) -> "ez.Samples | None":
         """What is there up to the last line that has an end: the next one may still be written."""
-        path = self.data.samples
-        assert path is not None
+        assert self.data.samples
+        path = self.data.samples[0]
         head, end, _ = path.read_bytes().rpartition(b"\n")
         if not head.strip().count(b"\n"):
             return None  # the names of the columns at most
         with TemporaryDirectory() as folder:
             whole = Path(folder) / path.name
             whole.write_bytes(head + end)
-            return self.data._replace(samples=whole).read(self.problem)
+            read = self.data._replace(samples=[whole]).read(self.problem)
+            assert not isinstance(read, list)
+            return read
