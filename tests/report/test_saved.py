@@ -165,6 +165,7 @@ def test_named_methods_and_kinks(tmp_path):
     assert same(ez.load(tmp_path / "c", game(), method=until.asked), until)
 
 
+@pytest.mark.long
 def test_without_samples(tmp_path):
     problem = ez.models.zero_sum([[0, 1, -1], [-1, 0, 2], [1, -2, 0]])
     one = ez.solve(problem)
