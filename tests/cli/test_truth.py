@@ -37,7 +37,7 @@ def test_the_truth_of_a_small_fleet(game, pool):
     mean = ez.solve(game, ez.Samples(pool.values.mean(axis=0)[None]))  # B is affine: the mean day tells all
     assert found.distance == pytest.approx(np.linalg.norm(certificate.solution.x - mean.x), rel=1e-6)
     assert 0 <= found.saving <= certificate.exploitability.max()
-    co    assert f"{found.distance:.3g}" in str(found)
+    assert f"{found.distance:.3g}" in str(found)
 
 
 @pytest.mark.long
