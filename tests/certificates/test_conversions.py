@@ -290,3 +290,13 @@ def test_savings_reach_all_corners_of_an_agents_set(made):
     for bound, place, mine in zip(found, known.places, corners, strict=True):
         truth = 0.3 * np.linalg.norm((x[place] - mine) @ C[place], axis=1).max()
         assert bound >= truth * (1 - 1e-12)
+
+
+def test_no_distance_is_larger_than_the_domain():
+    """μ = 1e-6 makes ‖e‖/μ thousands, on a simplex that is √2 wide."""
+    problem = ez.Minimization(lambda x, xi: 5e-7 * x @ x - xi @ x, ez.sets.Simplex(dim=3))
+    data = ez.Samples(np.random.default_rng(0).uniform(0, 1, size=(100, 3)), support=ez.sets.Box(0.0, 1.0))
+    found = ez.certify(ez.solve(problem, data), using=ez.certificates.MeanDeviation())
+    assert found.distance is not None
+    assert 0.5 < found.distance <= np.sqrt(3) + 1e-9
+    assert "no point of the domain is farther" in found.notes["distance"]

@@ -26,6 +26,7 @@ from epszero.certificates.agents import (
     constraints_leaning,
     curvatures,
     derivative_leaning,
+    reach,
     slack_of,
     support_savings,
     uncertain_savings,
@@ -107,7 +108,10 @@ def _by_residuals(case: Case, sets: tuple[Residuals, ...]) -> Consequence:
     how = "S-lemma, affine B" if affine else "‖e‖/μ"
     leans_on = Leaning.on("strong monotonicity μ", mu), *derivative_leaning(derivative)
     leans_on = *leans_on, *constraints_leaning(case, shared)
-    return Consequence(min(known), f"{how} with μ = {mu.value:.4g}", leans_on)
+    far, said = float(np.linalg.norm(reach(case, case.x))), f"{how} with μ = {mu.value:.4g}"
+    if far < min(known):  # x* is in the domain, too
+        said = f"no point of the domain is farther, and {said} says less"
+    return Consequence(min(far, *known), said, leans_on)
 
 
 def _why_no_mu(case: Case, reason: str) -> str:

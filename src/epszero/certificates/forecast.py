@@ -7,7 +7,8 @@ residuals at their share of δ; the piece, whose margins at s samples are affine
 the first tenth of them; what follows on it, by events of their own levels. So range, variance, the split of δ, and the
 chance that the piece cannot be certified are all in the number.
 A number of samples is enough where all but one in twenty worlds meet the target with CARE to spare, for what so few of
-them cannot tell: planned so, nine certificates of ten meet it (tests/certificates/test_forecast.py). It is
+them cannot tell: planned so, nine certificates of ten meet it (tests/certificates/test_forecast.py). Where the
+default is `AtTheTruth`, certificates are made of data sets that are drawn (simulated.py). It is
 expected, and not promised: an outcome that the pilot does not show is not foreseen. Cost: one run per world, then
 milliseconds for each.
 """
@@ -26,6 +27,7 @@ from epszero._points import flat_of, length
 from epszero._types import FloatArray
 from epszero.certificates import sharp
 from epszero.certificates._base import Finding, Kind, Refused, cannot, check_independent
+from epszero.certificates.at_the_truth import AtTheTruth
 from epszero.certificates.case import Case
 from epszero.certificates.certified_piece import CertifiedPiece, Sharpened
 from epszero.certificates.choose import chosen
@@ -37,6 +39,7 @@ from epszero.certificates.mean_deviation import MeanDeviation
 from epszero.certificates.piece import AffinePiece, piece_of
 from epszero.certificates.responses import Responses, responses_of
 from epszero.certificates.sharp import EPS, FEWEST, PILOT, Roots, Sharp
+from epszero.certificates.simulated import Simulated
 from epszero.facts import Unknown, has_costs
 from epszero.facts.region import Prior
 from epszero.samples import Samples
@@ -50,6 +53,7 @@ LEAST_WORLDS = 4
 ENTRIES = 200_000  # entries of x in all worlds together, beyond which there are fewer of them
 SEED = 15
 MOST = 10**15  # samples
+SLOWLY = "the bound hardly falls with more samples like the pilot's: a narrower support, or a larger target"
 CLOSE = 0.01  # relative: how closely a number of samples is found
 
 
@@ -181,14 +185,22 @@ class Forecast:
     def needed(self, kind: Kind, target: float) -> Expected:
         """How many samples."""
         goal = target / self._care
+        if isinstance(kind, AtTheTruth):
+            made = Simulated(self.pilot, kind, self.delta, self.of)
+            return self._asked(kind, lambda: made.needed(goal), lambda: made.because or SLOWLY)
         return self._asked(kind, lambda: self._enough(kind, goal), lambda: self._why_not(kind, goal))
 
     def given(self, kind: Kind, size: int) -> Expected:
         """What so many samples will give."""
+        if isinstance(kind, AtTheTruth):
+            made = Simulated(self.pilot, kind, self.delta, self.of)
+            return self._asked(
+                kind, lambda: made.given(size) * self._care, lambda: made.because or "so few give no bound"
+            )
         return self._asked(kind, lambda: self._all_but_some(kind, size) * self._care, self._why_nothing)
 
     def _asked(self, kind: Kind, ask: Callable[[], float], why_not: Callable[[], str]) -> Expected:
-        if not isinstance(kind, CertifiedPiece | MeanDeviation):
+        if not isinstance(kind, CertifiedPiece | MeanDeviation | AtTheTruth):
             return Expected(kind, None, f"the usual certificate is by {kind.title}, which has a row of its own")
         if self.size < SMALLEST:
             return Expected(kind, None, f"a pilot of {self.size} samples is too small (at least {SMALLEST})")
