@@ -108,12 +108,12 @@ class Facts:
             return None
         return costs_of(self.problem, self.row, self.x, lambda: self.domain, self.support)
 
-    @property
+    @by("key")
     def derivative(self) -> Known | Unknown:
         """On whose word B is the derivative of the costs."""
         return derivative_of(self)
 
-    @property
+    @by("key")
     def convex(self) -> Known | Unknown:
         """On whose word every cost is convex in the own strategy."""
         return convex_costs(self)

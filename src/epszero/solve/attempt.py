@@ -16,7 +16,6 @@ from epszero._memory import key_of, remembered
 from epszero._points import entries, pick, shared_apart, stacked
 from epszero._types import PyTree
 from epszero.facts import AverageFacts, average_facts, declared_only
-from epszero._types import PyTree
 from epszero.methods import Method, State
 from epszero.oracles import Average, strategies
 from epszero.problems import Problem
@@ -89,7 +88,7 @@ def trial_of(request: Request, setting: Setting) -> Trial:
     draws = request.method is not None and request.method.needs_samples
     B = (with_samples if draws else averaged)(problem, setting.samples, x)
     known, units = _known(request, setting, B), setting.examination.unit_steps
-    if request.method is None and units is None:
+    if request.method is None and request.wants_tol and units is None:
         units = _units(problem, setting, B)
     known = known if units is None else _with_units(known, units)
     against = contradicted(problem, x, jax.tree.map(np.zeros_like, x))

@@ -1,12 +1,12 @@
 """Newton's system of an aggregative game of any size, where every agent's blocks are diagonal but for one direction.
 
-With the letters of solve/systems.py: D_i diagonal, as for own costs that are sums over entries, and P_i = diag(f) − aaᵀ,
-f of zeros and ones, ‖a‖ = 1 or a = 0, as for boxes, simplices and boxes with a budget. Then M_i = I − P_i + P_iΓ_iD_i has
+With the letters of solve/systems.py: D_i diagonal, as for own costs that are sums over entries, P_i = diag(f) − aaᵀ,
+f of zeros and ones, ‖a‖ = 1 or a = 0, as for boxes, simplices and boxes with a budget. With M_i = I − P_i + P_iΓ_iD_i:
     M_i d = b:   d_j = b_j where f_j = 0,   d_j = (b_j + νa_j)/(ΓD)_j elsewhere,   ν such that aᵀd = aᵀb,
 so a step takes O(N t) for each of the t columns of E_i, and its memory is that of a few points.
 Nothing is written out: f and a are read off P_i v for one v, D_i off D_i v, and both are compared with what a second v
-gives, agent by agent. Where that differs by more than ALIKE there is no step of this kind; a little, as the own share of a
-mean of very many makes, costs Newton's method a step or two more.
+gives, agent by agent. Where that differs by more than ALIKE there is no step of this kind; a little, as the own share
+of a mean of very many makes, costs Newton's method a step or two more.
 """
 
 from typing import Any, NamedTuple
