@@ -1,7 +1,7 @@
 """Every polyhedral set and function, in every kind of problem: its piece is certified, and no number of it is wrong.
 
 The law is uniform on a small box, so that its mean is known: x* is the solution there, and every line and interval of
-the certificate must hold it. On the piece x is affine in m, which solving at other m must confirm, up to where the first
+the certificate must hold it. On the piece x is affine in m, which solving at other m must confirm, up to where a first
 slack or multiplier ends.
 """
 
