@@ -8,9 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from epszero._checks import known_arguments, refuse
-from epszero._types import Array
+from epszero._types import Array, FloatArray
 from epszero.functions._base import DOMAIN_TOLERANCE, Function, nan_in
 from epszero.sets import Set
+from epszero.sets.faces import Face
 
 
 class Indicator(Function):
@@ -32,6 +33,13 @@ class Indicator(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return self.set.support(y)
+
+    @property
+    def polyhedral(self) -> bool:
+        return self.set.polyhedral
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        return self.set.face(x, z)
 
 
 def _checked_set(value: Any) -> Set:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from epszero._checks import known_arguments, real_array
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, indicator
+from epszero.sets.faces import Face, free_face
 
 
 class Linear(Function):
@@ -29,3 +30,6 @@ class Linear(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return jnp.sum(indicator(jnp.abs(y - self.slope), jnp.abs(self.slope)), axis=-1)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        return free_face(len(x), self.slope - z)

@@ -7,7 +7,8 @@ One factor per point: its shape is the shape of the batch.
 from epszero._checks import first_index, known_arguments, label, real_array, refuse
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, spread
-from epszero.functions._calculus import inner_function
+from epszero.functions._calculus import inner_function, rescaled
+from epszero.sets.faces import Face
 
 
 class Precomposed(Function):
@@ -37,3 +38,11 @@ class Precomposed(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return self.function._conjugate(y / spread(self.factor, self.rank))
+
+    @property
+    def polyhedral(self) -> bool:
+        return self.function.polyhedral
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        factor = float(self.factor)
+        return rescaled(self.function.face(factor * x, z / factor), factor, factor)

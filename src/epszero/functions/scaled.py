@@ -7,7 +7,8 @@ One factor per point: its shape is the shape of the batch.
 from epszero._checks import known_arguments, positive
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function, spread
-from epszero.functions._calculus import inner_function
+from epszero.functions._calculus import inner_function, rescaled
+from epszero.sets.faces import Face
 
 
 class Scaled(Function):
@@ -33,3 +34,10 @@ class Scaled(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return self.factor * self.function._conjugate(y / spread(self.factor, self.rank))
+
+    @property
+    def polyhedral(self) -> bool:
+        return self.function.polyhedral
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        return rescaled(self.function.face(x, z / self.factor), 1.0, float(self.factor))

@@ -9,6 +9,7 @@ from epszero._checks import known_arguments, real_array
 from epszero._types import Array, FloatArray, Real
 from epszero.functions._base import Function
 from epszero.functions._calculus import inner_function
+from epszero.sets.faces import Face
 
 
 class Translated(Function):
@@ -34,3 +35,10 @@ class Translated(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return self.function._conjugate(y) + jnp.sum(self.by * y, axis=tuple(range(-self.rank, 0)))
+
+    @property
+    def polyhedral(self) -> bool:
+        return self.function.polyhedral
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face | None:
+        return self.function.face(x - self.by, z)

@@ -6,8 +6,9 @@ Prox: the identity. Conjugate: the indicator of y = 0.
 import jax.numpy as jnp
 
 from epszero._checks import known_arguments
-from epszero._types import Array
+from epszero._types import Array, FloatArray
 from epszero.functions._base import Function, indicator, nan_in
+from epszero.sets.faces import Face, free_face
 
 
 class Zero(Function):
@@ -27,3 +28,6 @@ class Zero(Function):
 
     def _conjugate(self, y: Array) -> Array:
         return jnp.sum(indicator(jnp.abs(y)), axis=-1)
+
+    def _face(self, x: FloatArray, z: FloatArray) -> Face:
+        return free_face(len(x), -z)

@@ -249,3 +249,9 @@ def signs_face(x: FloatArray, z: FloatArray, weight: FloatArray, curvature: Any 
     active = np.concatenate([zero, sign > 0]).tobytes()
     rows, slacks, missed = -sign[off, None] * eye[off], np.abs(x[off]), np.zeros(int(zero.sum()))
     return Face(eye[zero], missed, rows, slacks, duals, values, spread, active, lifts=duals, separable=True)
+
+
+def free_face(n: int, mended: FloatArray | float = 0.0) -> Face:
+    """Of the whole space: nothing is held, and nothing has to stay positive."""
+    none = np.zeros((0, n))
+    return Face(none, none[:, 0], none, none[:, 0], none, none[:, 0], mended=mended, lifts=none, separable=True)
