@@ -149,6 +149,7 @@ def test_records_and_verification():
     certificate = ez.certify(solution, 0.1, MarkovChain(path))
     again = ez.Certificate.from_json(certificate.to_json())
     assert again.epsilon == certificate.epsilon
+    assert isinstance(again.using, MarkovChain)
     assert again.using.labels == tuple(path.tolist())
     assert ez.verify(certificate.to_json(), PROBLEM, solution.samples)
 

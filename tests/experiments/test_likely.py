@@ -9,7 +9,7 @@ import pytest
 
 import epszero as ez
 from epszero.experiments import dependent, likely
-from epszero.experiments._contest import answered
+from epszero.experiments._contest import _when, answered
 from epszero.experiments._laws import DELTA, HEAVY, RARE, H, laws
 from epszero.experiments._outcome import Setting, size
 
@@ -113,6 +113,13 @@ def test_a_contender_more_is_a_line_more_and_goes_the_whole_way(tmp_path):
 def test_who_mostly_refuses_is_not_drawn():
     rows = pl.DataFrame({"refused": [0, 10, 11, 20], "data sets": [20] * 4})
     assert rows.select(answered())[:, 0].to_list() == [True, True, False, False]
+
+
+def test_the_picture_says_where_most_are_refused():
+    assert _when([50, 200], []) == "always"
+    assert _when([50], [200, 1000]) == "for s ≤ 50"
+    assert _when([1000, 200], [50]) == "for s ≥ 200"
+    assert _when([200], [50, 1000]) == "at s = 200"
 
 
 def test_a_run_that_was_cut_off_goes_on():

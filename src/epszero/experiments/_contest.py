@@ -10,7 +10,10 @@ from epszero.report import figure, tidy
 
 MARKS = {"sure": "o", "likely": "s", "misused": "x"}
 STYLES: dict[str, Any] = {"sure": "-", "likely": "--", "misused": ":"}
-APART = 1.13  # by which neighbours are moved along s, so that intervals do not hide each other
+APART, WIDEST = (
+    1.13,
+    1.6,
+)  # by which neighbours, and the first and the last, are moved along s: no interval hides another
 NOMINAL = 95.0
 
 
@@ -64,10 +67,11 @@ def _series(table: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
 
 def _coverage(ax: Any, table: pl.DataFrame, colours: dict[str, str]) -> None:
     series = _series(table)
+    apart = min(APART, WIDEST ** (1 / max(len(series) - 1, 1)))
     ax.axhline(NOMINAL, color="black", linewidth=1.0, linestyle="--")
     refused: list[str] = []
     for place, (name, kind, rows) in enumerate(series):
-        s = rows["s"].to_numpy() * APART ** (place - (len(series) - 1) / 2)
+        s = rows["s"].to_numpy() * apart ** (place - (len(series) - 1) / 2)
         share, low, high = (
             100 * rows[column].to_numpy() for column in ("coverage", "99 % interval, low", "99 % interval, high")
         )
@@ -76,11 +80,19 @@ def _coverage(ax: Any, table: pl.DataFrame, colours: dict[str, str]) -> None:
                     linestyle=STYLES[kind], elinewidth=1.0)  # fmt: skip
         missing = table.filter(pl.col("by") == name, ~answered())["s"].to_list()
         if missing:
-            when = "always" if rows.height == 0 else f"for s ≥ {min(missing)}"
-            refused.append(f"{name}: refuses {when}")
+            refused.append(f"{name}: refuses {_when(missing, rows['s'].to_list())}")
     ax.set_ylim(0, 103)
     for line, text in enumerate(refused):
         ax.annotate(text, (0.03, 0.04 + 0.07 * line), xycoords="axes fraction", fontsize=7.5).set_in_layout(False)
+
+
+def _when(missing: list[int], said: list[int]) -> str:
+    """At which s most data sets were refused."""
+    if not said:
+        return "always"
+    if max(missing) < min(said):
+        return f"for s ≤ {max(missing)}"
+    return f"for s ≥ {min(missing)}" if min(missing) > max(said) else f"at s = {', '.join(map(str, sorted(missing)))}"
 
 
 def _width(ax: Any, table: pl.DataFrame, colours: dict[str, str]) -> None:

@@ -8,58 +8,29 @@ residual.
 Source: Cai & Zheng, "Accelerated single-call methods for constrained min-max optimization", ICLR 2023: ARG.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
-from epszero._checks import known_arguments
 from epszero._points import add, norm
 from epszero._types import PyTree
-from epszero.facts import AverageFacts, StepRange
-from epszero.methods._base import Method, State, first_state
-from epszero.methods.constant import constant, settled, share_range
+from epszero.methods._base import State, first_state
+from epszero.methods.constant import ConstantStep
 from epszero.methods.extra_anchored_gradient import anchored
-from epszero.methods.steps import Steps, StepSize, forward_backward
+from epszero.methods.steps import forward_backward
 from epszero.oracles import Average
-from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
 SHARE = 1 / 12 * (1 + 1e-12)  # γ ≤ 1/(12κ)
 
 
-class AcceleratedReflectedGradient(Method):
+class AcceleratedReflectedGradient(ConstantStep):
     """y = 2x − x⁻ + (x⁰ − x)/(k + 1) − (x⁰ − x⁻)/k, x⁺ = J_{ΓA}(x + (x⁰ − x)/(k + 1) − ΓB̂(y)).
 
     `step`: a number, at most 1/(12κ), or one per block; None takes 0.9 of that for a κ that is declared or derived.
     """
 
-    static = Method.texts
-    steps: Steps
-    description: str
-
-    @known_arguments
-    def __init__(self, step: StepSize = None) -> None:
-        self.steps = constant(step)
-        self.description = "accelerated reflected gradient"
-
-    @property
-    def open(self) -> bool:
-        return self.steps.searched
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"step": self.steps.given}
-
-    def prepared(
-        self, problem: Problem, x: PyTree, known: AverageFacts | None = None
-    ) -> "AcceleratedReflectedGradient":
-        steps = settled(self.steps, x, share_range(problem, x, known, SHARE))
-        return self._settled(steps=steps, description=f"accelerated reflected gradient, {steps.how}")
-
-    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
-        found = share_range(problem, x, known, SHARE)
-        return None if found is None else (self.steps.longest, found)
+    named = "accelerated reflected gradient"
+    share = SHARE
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         return first_state(x, B(x), None, (x, x))  # x⁻ = x⁰, so that the first y is x⁰ too
@@ -72,6 +43,3 @@ class AcceleratedReflectedGradient(Method):
         x_next, z = forward_backward(A, now, B(y), self.steps.sizes)
         Bx_next = B(x_next)
         return State(state.k + 1, x_next, Bx_next, None, z, norm(add(z, Bx_next)), state.stuck, (x, start))
-
-    def last_step(self, state: State) -> PyTree:
-        return self.steps.sizes

@@ -8,12 +8,14 @@ a = γκ, where μ is known and ρ is proved; else it is 0.9 of the limit.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from epszero._checks import refuse
+from epszero._checks import known_arguments, refuse
 from epszero._types import PyTree
 from epszero.facts import AverageFacts, StepRange, declared_only, lipschitz_range
+from epszero.methods._base import Method, State, no_bound_by_zeros
 from epszero.methods.steps import Steps, StepSize
 from epszero.oracles import strategies
 from epszero.problems import Problem
@@ -63,3 +65,47 @@ def settled(steps: Steps, x: PyTree, found: StepRange | None) -> Steps:
             "Pass step=γ, declare kappa, or take ez.AdaptiveGoldenRatio(), which needs neither",
         )
     return steps.settled(x, found)
+
+
+class ConstantStep(Method):
+    """A method with one step γ < share/κ for all k; what is left to say is `init`, `step` and `stability`."""
+
+    texts = (*Method.texts, "unbounded")
+    static = texts
+    named: ClassVar[str]  # in descriptions
+    share: ClassVar[float]
+    proximal: ClassVar[bool] = False  # whether its bound through the zeros asks that A be a subdifferential
+    steps: Steps
+    description: str
+    unbounded: str  # why there is no stability bound; empty where there is
+
+    @known_arguments
+    def __init__(self, step: StepSize = None) -> None:
+        self.steps = constant(step)
+        self.description = self.named
+
+    @property
+    def open(self) -> bool:
+        return self.steps.searched
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"step": self.steps.given}
+
+    def factor(self, m: float, a: float) -> float:
+        """ρ(m, a); 1 where none is proved."""
+        del m, a
+        return 1.0
+
+    def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> Self:
+        steps = settled(self.steps, x, share_range(problem, x, known, self.share, self.factor))
+        unbounded = no_bound_by_zeros(problem, proximal=self.proximal)
+        return self._settled(steps=steps, description=f"{self.named}, {steps.how}", unbounded=unbounded)
+
+    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
+        found = share_range(problem, x, known, self.share)
+        return None if found is None else (self.steps.longest, found)
+
+    def last_step(self, state: State) -> PyTree:
+        del state
+        return self.steps.sizes

@@ -8,54 +8,28 @@ Source: Yoon & Ryu, ICML 2021: EAG-C; Cai, Oikonomou & Zheng, arXiv 2206.05248 (
 """
 
 import math
-from typing import Any
 
 import jax
 
-from epszero._checks import known_arguments
 from epszero._points import add, norm
 from epszero._types import Array, PyTree
-from epszero.facts import AverageFacts, StepRange
-from epszero.methods._base import Method, State, first_state
-from epszero.methods.constant import constant, settled, share_range
-from epszero.methods.steps import Steps, StepSize, forward_backward
+from epszero.methods._base import State, first_state
+from epszero.methods.constant import ConstantStep
+from epszero.methods.steps import forward_backward
 from epszero.oracles import Average
-from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
 SHARE = 1 / math.sqrt(3)  # γ < SHARE/κ
 
 
-class ExtraAnchoredGradient(Method):
+class ExtraAnchoredGradient(ConstantStep):
     """y = x + (x⁰ − x)/(k + 2), x̄ = J_{ΓA}(y − ΓB̂(x)), x⁺ = J_{ΓA}(y − ΓB̂(x̄)): residuals fall like 1/k.
 
     `step`: a number below 1/(√3 κ), or one per block; None takes 0.9 of that for a κ that is declared or derived.
     """
 
-    static = Method.texts
-    steps: Steps
-    description: str
-
-    @known_arguments
-    def __init__(self, step: StepSize = None) -> None:
-        self.steps = constant(step)
-        self.description = "extra-anchored gradient"
-
-    @property
-    def open(self) -> bool:
-        return self.steps.searched
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"step": self.steps.given}
-
-    def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> "ExtraAnchoredGradient":
-        steps = settled(self.steps, x, share_range(problem, x, known, SHARE))
-        return self._settled(steps=steps, description=f"extra-anchored gradient, {steps.how}")
-
-    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
-        found = share_range(problem, x, known, SHARE)
-        return None if found is None else (self.steps.longest, found)
+    named = "extra-anchored gradient"
+    share = SHARE
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         return first_state(x, B(x), None, x)  # x⁰
@@ -67,9 +41,6 @@ class ExtraAnchoredGradient(Method):
         x_next, z = forward_backward(A, y, B(x_bar), Gamma)
         Bx_next = B(x_next)
         return State(state.k + 1, x_next, Bx_next, None, z, norm(add(z, Bx_next)), state.stuck, start)
-
-    def last_step(self, state: State) -> PyTree:
-        return self.steps.sizes
 
 
 def anchored(x: PyTree, start: PyTree, weight: Array) -> PyTree:

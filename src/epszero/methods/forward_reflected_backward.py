@@ -10,58 +10,32 @@ root of (2m − ν)(1 − 2a − νa) = ν²a². Proof: docs/theory.md#nearer.
 """
 
 import math
-from typing import Any
 
 import jax
 
-from epszero._checks import known_arguments
 from epszero._points import add, norm
 from epszero._types import PyTree
-from epszero.facts import AverageFacts, StepRange
-from epszero.methods._base import Method, State, first_state, no_bound_by_zeros
-from epszero.methods.constant import constant, settled, share_range
+from epszero.methods._base import State, first_state
+from epszero.methods.constant import ConstantStep
 from epszero.methods.stability import ANY_ALGORITHM, MeasuredSteps, Premises, Stability, Unstable
-from epszero.methods.steps import Steps, StepSize, forward_backward
+from epszero.methods.steps import forward_backward
 from epszero.oracles import Average
-from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
 SHARE = 0.5  # γ < SHARE/κ
 
 
-class ForwardReflectedBackward(Method):
+class ForwardReflectedBackward(ConstantStep):
     """x⁺ = J_{ΓA}(x − 2ΓB̂(x) + ΓB̂(x⁻)): one B̂ and one resolvent a step, for B̂ that is merely monotone too.
 
     `step`: a number below 1/(2κ), or one per block; None takes the best for a κ that is declared or derived.
     """
 
-    texts = (*Method.texts, "unbounded")
-    static = texts
-    steps: Steps
-    description: str
-    unbounded: str  # why there is no stability bound; empty where there is
+    named = "forward-reflected-backward"
+    share = SHARE
 
-    @known_arguments
-    def __init__(self, step: StepSize = None) -> None:
-        self.steps = constant(step)
-        self.description = "forward-reflected-backward"
-
-    @property
-    def open(self) -> bool:
-        return self.steps.searched
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"step": self.steps.given}
-
-    def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> "ForwardReflectedBackward":
-        steps = settled(self.steps, x, share_range(problem, x, known, SHARE, rate))
-        unbounded = no_bound_by_zeros(problem, proximal=False)
-        return self._settled(steps=steps, description=f"forward-reflected-backward, {steps.how}", unbounded=unbounded)
-
-    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
-        found = share_range(problem, x, known, SHARE)
-        return None if found is None else (self.steps.longest, found)
+    def factor(self, m: float, a: float) -> float:
+        return rate(m, a)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         Bx = B(x)
@@ -73,9 +47,6 @@ class ForwardReflectedBackward(Method):
         x_next, z = forward_backward(A, x, reflected, self.steps.sizes)
         Bx_next = B(x_next)
         return State(state.k + 1, x_next, Bx_next, None, z, norm(add(z, Bx_next)), state.stuck, Bx)
-
-    def last_step(self, state: State) -> PyTree:
-        return self.steps.sizes
 
     def stability(self, facts: Premises, iterations: int) -> Stability:
         """By the distance to the zeros, after K+1 steps."""

@@ -15,55 +15,31 @@ from typing import Any
 
 import numpy as np
 
-from epszero._checks import known_arguments
 from epszero._points import add, norm
 from epszero._types import PyTree
-from epszero.facts import AverageFacts, StepRange
-from epszero.methods._base import Method, State, first_state, no_bound_by_zeros
-from epszero.methods.constant import constant, settled, share_range
+from epszero.methods._base import State, first_state
+from epszero.methods.constant import ConstantStep
 from epszero.methods.stability import ANY_ALGORITHM, MeasuredSteps, Premises, Stability, Unstable
-from epszero.methods.steps import Steps, StepSize, forward_backward
+from epszero.methods.steps import forward_backward
 from epszero.oracles import Average
-from epszero.problems import Problem
 from epszero.problems.backward import Backward
 
 SHARE = 0.5  # γ < SHARE/κ
 W, C = np.meshgrid(np.geomspace(1e-2, 1e2, 81), np.geomspace(1e-2, 1e2, 81))  # weights among which ρ is the least
 
 
-class PastExtragradient(Method):
+class PastExtragradient(ConstantStep):
     """x⁺ = J_{ΓA}(x − ΓB̂(y)), y⁺ = J_{ΓA}(x⁺ − ΓB̂(y)); the output is y⁺.
 
     `step`: a number below 1/(2κ), or one per block; None takes the best for a κ that is declared or derived.
     """
 
-    texts = (*Method.texts, "unbounded")
-    static = texts
-    steps: Steps
-    description: str
-    unbounded: str  # why there is no stability bound; empty where there is
+    named = "past extragradient"
+    share = SHARE
+    proximal = True
 
-    @known_arguments
-    def __init__(self, step: StepSize = None) -> None:
-        self.steps = constant(step)
-        self.description = "past extragradient"
-
-    @property
-    def open(self) -> bool:
-        return self.steps.searched
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"step": self.steps.given}
-
-    def prepared(self, problem: Problem, x: PyTree, known: AverageFacts | None = None) -> "PastExtragradient":
-        steps = settled(self.steps, x, share_range(problem, x, known, SHARE, rate))
-        unbounded = no_bound_by_zeros(problem, proximal=True)
-        return self._settled(steps=steps, description=f"past extragradient, {steps.how}", unbounded=unbounded)
-
-    def limits(self, problem: Problem, x: PyTree, known: AverageFacts) -> tuple[float, StepRange] | None:
-        found = share_range(problem, x, known, SHARE)
-        return None if found is None else (self.steps.longest, found)
+    def factor(self, m: float, a: float) -> float:
+        return rate(m, a)
 
     def init(self, A: Backward, B: Average, x: PyTree) -> State:
         return first_state(x, B(x), None, x)  # y⁰ = x⁰; the state's iterate is y, where B̂ is evaluated
@@ -74,9 +50,6 @@ class PastExtragradient(Method):
         y_next, z = forward_backward(A, x_next, By, Gamma)
         By_next = B(y_next)
         return State(state.k + 1, y_next, By_next, None, z, norm(add(z, By_next)), state.stuck, x_next)
-
-    def last_step(self, state: State) -> PyTree:
-        return self.steps.sizes
 
     def stability(self, facts: Premises, iterations: int) -> Stability:
         """By the distance to the zeros: the first step is one of forward-backward, and K more shrink E by ρ²."""
