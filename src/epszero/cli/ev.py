@@ -33,7 +33,6 @@ OPTIONS = {
 }
 REMEDIES = {  # where that of the library speaks of sets
     "support": "Check the unit; else pass --limits=LO,HI that hold every price that can occur",
-    "values": "Widen --limits to all that can happen, or mend the data",
 }
 
 
@@ -222,6 +221,9 @@ def _read(
         if error.rule is None or error.remedy is None:
             raise
         name = named(error)
+        if name == "values" and isinstance(asked.get("support"), ez.sets.Box):
+            rule, remedy = "the file has prices outside of them", "Widen them to all that can happen, or mend the data"
+            raise ez.InputError.about("--limits", rule, remedy) from error
         remedy = REMEDIES.get(name, spelt(error.remedy, OPTIONS))
         raise ez.InputError.about(OPTIONS.get(name, option), error.rule, remedy) from error
 
