@@ -72,7 +72,8 @@ def as_workbook(answer: Answer, told: list[Told], assumed: list[str], prices: li
         sheet.write_row(place, 0, row, head if place == 0 else number)
     sheet.set_column(0, 0, 24)
     sheet = book.add_worksheet(SHEETS[2])
-    lines = [("answer", ev_words.headline(answer)), ("", ev_words.AVERAGE)]
+    lines = [("answer", ev_words.headline(answer))]
+    lines += [] if answer.certificate is None else [("", ev_words.average(answer.setting))]
     lines += [("prices", line) for line in prices] + [(one.name, one.says) for one in told]
     lines += [("assumed", line) for line in assumed]
     for place, line in enumerate(lines):

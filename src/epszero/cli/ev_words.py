@@ -13,7 +13,6 @@ from epszero.cli.ev_plan import FEWEST_DAYS, REPLICATIONS, Answer, Range, Settin
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-AVERAGE = "One plan for an average day, not tomorrow's plan: for given prices of one day use --tomorrow FILE."
 NEAR = 5e-3  # kWh: hours that differ by less are told together
 PER_KWH = {"EUR/MWh": 1000.0, "EUR/kWh": 1.0, "ct/kWh": 100.0}
 PYTHON = re.compile(r"ez\.|\w+=|\(\)|`")  # words of Python
@@ -54,6 +53,12 @@ def price_factor(unit: str) -> float:
 def span_word(setting: Setting) -> str:
     """Day, or night."""
     return "night" if setting.span.overnight else "day"
+
+
+def average(setting: Setting) -> str:
+    """What the plan is not."""
+    word = span_word(setting)
+    return f"One plan for an average {word}, not tomorrow's plan: for given prices of one {word} use --tomorrow FILE."
 
 
 def headline(answer: Answer) -> str:
