@@ -13,12 +13,12 @@ from epszero.cli import options
 from epszero.cli.data import check_delta
 from epszero.cli.endings import REFUSED, named, refuse, spelt, tell
 from epszero.cli.output import check_places, emit, screen, working, write_all
-from epszero.cli.windows import Span, presence, refuse_unreachable, span_of, stays
 
 if TYPE_CHECKING:
     from epszero.certificates import Kind
     from epszero.cli.ev_plan import Answer, Setting
     from epszero.cli.ev_words import Told
+    from epszero.cli.windows import Span
 
 OPTIONS = {
     "hours": "--hours",
@@ -89,6 +89,7 @@ def ev(  # noqa: PLR0913  (one per option)
     """
     from epszero.cli import ev_plan, ev_words  # noqa: PLC0415  (load Polars)
     from epszero.cli.ev_files import as_csv, as_workbook, check_form, record  # noqa: PLC0415
+    from epszero.cli.windows import span_of  # noqa: PLC0415
 
     check_delta(delta)
     span, support = span_of(hours), _limits(limits)
@@ -144,13 +145,14 @@ def _leave_if_refused(answer: "Answer", told: "list[Told]") -> None:
 
 
 def _setting(
-    fleet: Path, span: Span, costs: Costs, read: "Callable[[], ez.datasets.Prices]", time_zone: str
+    fleet: Path, span: "Span", costs: Costs, read: "Callable[[], ez.datasets.Prices]", time_zone: str
 ) -> "Setting":
     """The fleet and the prices, with whatever cannot be refused."""
     import numpy as np  # noqa: PLC0415  (this file is loaded for --help)
 
     from epszero.cli.ev_plan import Setting  # noqa: PLC0415
     from epszero.cli.fleet import read_fleet  # noqa: PLC0415
+    from epszero.cli.windows import presence, refuse_unreachable, stays  # noqa: PLC0415
 
     cars = read_fleet(fleet)
     many = len(cars.vehicles)
@@ -211,7 +213,7 @@ def _source(prices: Path | None, tomorrow: Path | None, others: dict[str, object
 
 
 def _read(
-    source: tuple[str, Path], zone: str | None, file_unit: str | None, span: Span, asked: "ez.datasets.Options"
+    source: tuple[str, Path], zone: str | None, file_unit: str | None, span: "Span", asked: "ez.datasets.Options"
 ) -> "ez.datasets.Prices":
     option, path = source
     options_: ez.datasets.Options = {**asked, "hours": span.hours, "overnight": span.overnight}
