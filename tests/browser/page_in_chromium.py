@@ -5,16 +5,21 @@ Run by `make test-browser`; its name keeps it out of `make test`, which must not
 
 import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
+from typer.testing import CliRunner
 
 import epszero as ez
+from epszero.cli import app
 from epszero.report import report
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHARGING = ["charging", "charging night", "charging refused", "charging tomorrow"]
 EVIL = "<script>window.hit=1</script><img src=x onerror='window.hit=1'>\"'"
 
 
@@ -39,7 +44,31 @@ def pages(game, tmp_path_factory):
         "full": full.save(folder / "full.html"),
         "refused": report(refused).save(folder / "refused.html"),
         "banded": report(_banded()).save(folder / "banded.html"),
+        **_charging(folder),
     }
+
+
+def _charging(folder):
+    """The pages of `epszero ev`: days, with error bars; a night; one that is refused; one day."""
+    (folder / "fleet.csv").write_text(
+        f'name,need,cap,wear\n"{EVIL.replace(chr(34), chr(34) * 2)}",3,2.5,0.2\nbus,9,4,0.3\n'
+    )
+    (folder / "night.csv").write_text("name,need,cap,arrive,depart\nvan,3,2.5,22:30,\nbus,9,4,,1:00\n")
+    prices = EXAMPLES / "prices_nl_2024_all_hours.csv"
+    known = ["--tomorrow", EXAMPLES / "prices_tomorrow.csv", "--start", "2024-06-12", "--end", "2024-06-12"]
+    kinds = {
+        "charging": (["--prices", prices], "fleet.csv", ["--draws", 2000, "--hours", "0-3"]),
+        "charging night": (["--prices", prices], "night.csv", ["--hours", "22-1"]),
+        "charging refused": (["--prices", prices], "night.csv", ["--hours", "22-1", "--mixing", "5,0.99"]),
+        "charging tomorrow": (known, "night.csv", ["--hours", "22-1"]),
+    }
+    made = {}
+    for name, (source, fleet, more) in kinds.items():
+        made[name] = folder / f"{name.replace(' ', '_')}.html"
+        given = ["ev", *source, "--fleet", folder / fleet, *more, "--out", folder / "plan.csv", "--report", made[name]]
+        ended = CliRunner().invoke(app, [str(word) for word in given], prog_name="epszero")
+        assert ended.exit_code == ("refused" in name), ended.output
+    return made
 
 
 def _banded():
@@ -81,7 +110,7 @@ def visit(browser, pages):
         page.close()
 
 
-@pytest.mark.parametrize("name", ["full", "refused", "banded"])
+@pytest.mark.parametrize("name", ["full", "refused", "banded", *CHARGING])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_loads_in_silence_and_asks_for_nothing(visit, pages, name, scheme):
     page = visit(name, color_scheme=scheme)
@@ -162,7 +191,7 @@ def test_the_record_can_be_saved(visit, game):
     assert ez.Certificate.from_json(text).verdict == "conditional"
 
 
-@pytest.mark.parametrize("name", ["full", "refused", "banded"])
+@pytest.mark.parametrize("name", ["full", "refused", "banded", *CHARGING])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_sticks_out(visit, name, width):
     page = visit(name, viewport={"width": width, "height": 800})
@@ -178,7 +207,7 @@ def test_it_prints(visit):
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("name", ["full", "refused", "banded"])
+@pytest.mark.parametrize("name", ["full", "refused", "banded", *CHARGING])
 def test_headings_labels_and_captions(visit, name):
     page = visit(name)
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))")
@@ -194,18 +223,21 @@ def test_headings_labels_and_captions(visit, name):
 
 
 CONTRAST = """() => {
-  const lum = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map(v => { v /= 255;
+  const parts = c => { const n = c.match(/[\\d.]+/g).map(Number), k = c.startsWith('color') ? 255 : 1;
+    return [n[0] * k, n[1] * k, n[2] * k, n.length > 3 ? n[3] : 1]; };
+  const lum = c => { const [r, g, b] = c.slice(0, 3).map(v => { v /= 255;
     return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
-  const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-    if (!c.startsWith('rgba(0, 0, 0, 0')) return c; } return 'rgb(255, 255, 255)'; };
-  return Math.min(...[...document.querySelectorAll('p, td, th, h1, h2, h3, a, span, code, caption, summary, button')]
+  const behind = e => { const layers = []; for (; e; e = e.parentElement) {
+      const c = parts(getComputedStyle(e).backgroundColor); layers.unshift(c); if (c[3] >= 1) break; }
+    return layers.reduce((under, c) => under.map((v, i) => v * (1 - c[3]) + c[i] * c[3]), [255, 255, 255]); };
+  return Math.min(...[...document.querySelectorAll('p,li,td,th,h1,h2,h3,a,span,code,caption,summary,button')]
     .filter(e => e.textContent.trim() && e.checkVisibility()).map(e => {
-      const a = lum(getComputedStyle(e).color), b = lum(behind(e));
+      const a = lum(parts(getComputedStyle(e).color)), b = lum(behind(e));
       return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); }));
 }"""
 
 
-@pytest.mark.parametrize("name", ["full", "banded"])
+@pytest.mark.parametrize("name", ["full", "banded", *CHARGING])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read(visit, name, scheme):
     assert visit(name, color_scheme=scheme).evaluate(CONTRAST) >= 4.5
@@ -262,3 +294,32 @@ def test_cells_follow_the_notebook_then_the_system(browser, cells, theme, scheme
     page.set_viewport_size({"width": 360, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.close()
+
+
+def test_names_of_vehicles_are_text(visit):
+    page = visit("charging")
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.hit") is None
+    assert EVIL in page.locator(".heat tbody th").first.inner_text()
+
+
+def test_a_vehicle_s_chart_has_its_band_and_its_error_bars(visit):
+    page = visit("charging")
+    chart = page.locator("#vehicle1-chart")
+    assert chart.locator("path.band").count() == 1
+    assert chart.locator("path.bars").bounding_box()["height"] > 0
+    assert visit("charging night").locator("path.bars").count() == 0  # where the answer is not unique
+
+
+def test_the_refused_page_says_what_to_do(visit):
+    page = visit("charging refused")
+    assert "Leave --mixing out" in page.locator("#sure .verdict-refused").inner_text()
+    assert "ez." not in page.locator("main").inner_text()
+
+
+def test_the_charging_page_prints_whole(visit):
+    page = visit("charging", viewport={"width": 700, "height": 1000})  # about what A4 leaves
+    page.emulate_media(media="print")
+    table = page.locator(".heat table").bounding_box()
+    assert table["x"] + table["width"] <= 700
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")

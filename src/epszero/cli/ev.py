@@ -14,12 +14,12 @@ from epszero.cli import prices as reading
 from epszero.cli.data import check_delta
 from epszero.cli.endings import REFUSED, named, refuse, spelt, tell
 from epszero.cli.output import check_places, emit, screen, working, write_all
-from epszero.cli.windows import Span, presence, refuse_unreachable, span_of, stays
 
 if TYPE_CHECKING:
     from epszero.certificates import Kind
     from epszero.cli.ev_plan import Answer, Setting
     from epszero.cli.ev_words import Told
+    from epszero.cli.windows import Span
 
 OPTIONS = {
     **reading.OPTIONS,
@@ -35,7 +35,6 @@ OPTIONS = {
 }
 REMEDIES = {  # where that of the library speaks of sets
     "support": "Check the unit; else pass --limits=LO,HI that hold every price that can occur",
-    "values": "Widen --limits to all that can happen, or mend the data",
 }
 
 
@@ -105,6 +104,7 @@ def ev(  # noqa: PLR0913  (one per option)
     """
     from epszero.cli import ev_plan, ev_words  # noqa: PLC0415  (load Polars)
     from epszero.cli.ev_files import as_csv, as_workbook, check_form, record  # noqa: PLC0415
+    from epszero.cli.windows import span_of  # noqa: PLC0415
 
     check_delta(delta)
     span, support = span_of(hours), _limits(limits)
@@ -161,13 +161,14 @@ def _leave_if_refused(answer: "Answer", told: "list[Told]") -> None:
 
 
 def _setting(
-    fleet: Path, span: Span, costs: Costs, read: "Callable[[], ez.datasets.Prices]", time_zone: str
+    fleet: Path, span: "Span", costs: Costs, read: "Callable[[], ez.datasets.Prices]", time_zone: str
 ) -> "Setting":
     """The fleet and the prices, with whatever cannot be refused."""
     import numpy as np  # noqa: PLC0415  (this file is loaded for --help)
 
     from epszero.cli.ev_plan import Setting  # noqa: PLC0415
     from epszero.cli.fleet import read_fleet  # noqa: PLC0415
+    from epszero.cli.windows import presence, refuse_unreachable, stays  # noqa: PLC0415
 
     cars = read_fleet(fleet)
     many = len(cars.vehicles)
@@ -227,7 +228,7 @@ def _source(prices: Path | None, tomorrow: Path | None, others: dict[str, object
     return "--prices", prices
 
 
-def _read(source: tuple[str, Path], form: Form, span: Span, asked: "ez.datasets.Options") -> "ez.datasets.Prices":
+def _read(source: tuple[str, Path], form: Form, span: "Span", asked: "ez.datasets.Options") -> "ez.datasets.Prices":
     option, path = source
     options_: ez.datasets.Options = {**asked, "hours": span.hours, "overnight": span.overnight}
     try:
@@ -236,6 +237,9 @@ def _read(source: tuple[str, Path], form: Form, span: Span, asked: "ez.datasets.
         if error.rule is None or error.remedy is None:
             raise
         name = named(error)
+        if name == "values" and isinstance(asked.get("support"), ez.sets.Box):
+            rule, remedy = "the file has prices outside of them", "Widen them to all that can happen, or mend the data"
+            raise ez.InputError.about("--limits", rule, remedy) from error
         remedy = REMEDIES.get(name, spelt(error.remedy, OPTIONS))
         raise ez.InputError.about(OPTIONS.get(name, option), error.rule, remedy) from error
 

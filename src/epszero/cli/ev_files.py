@@ -1,6 +1,7 @@
 """What `epszero ev` writes: schedules as CSV or as a workbook, and the record of `--json`."""
 
 import csv
+import datetime
 import io
 import json
 from pathlib import Path
@@ -14,6 +15,7 @@ from epszero.cli.ev_plan import Answer, Range
 from epszero.cli.ev_words import How, Told
 
 COSTS = ("kwh", "eur_per_day", "eur_evenly", "eur_at_once")
+UNDATED = datetime.datetime(2000, 1, 1)
 SHEETS = ("schedule", "costs", "about")
 
 
@@ -59,6 +61,7 @@ def as_workbook(answer: Answer, told: list[Told], assumed: list[str], prices: li
 
     packed = io.BytesIO()
     book: Any = xlsxwriter.Workbook(packed, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False})
+    book.set_properties({"created": UNDATED})  # equal answers give equal files
     head, number, wrapped = (
         book.add_format(form) for form in ({"bold": True}, {"num_format": "0.00"}, {"text_wrap": True, "valign": "top"})
     )
@@ -72,7 +75,8 @@ def as_workbook(answer: Answer, told: list[Told], assumed: list[str], prices: li
         sheet.write_row(place, 0, row, head if place == 0 else number)
     sheet.set_column(0, 0, 24)
     sheet = book.add_worksheet(SHEETS[2])
-    lines = [("answer", ev_words.headline(answer)), ("", ev_words.AVERAGE)]
+    lines = [("answer", ev_words.headline(answer))]
+    lines += [] if answer.certificate is None else [("", ev_words.average(answer.setting))]
     lines += [("prices", line) for line in prices] + [(one.name, one.says) for one in told]
     lines += [("assumed", line) for line in assumed]
     for place, line in enumerate(lines):

@@ -37,7 +37,7 @@ def page(  # noqa: PLR0913  (the sections of the page)
     story = Charging(
         title=f"When {many} electric vehicle{'s' if many > 1 else ''} charge{'' if many > 1 else 's'}",
         headline=ev_words.headline(answer),
-        average=ev_words.AVERAGE if answer.certificate is not None else "",
+        average=ev_words.average(setting) if answer.certificate is not None else "",
         word=ev_words.span_word(setting),
         label=setting.cars.label,
         names=[str(name) for name in setting.cars.vehicles],

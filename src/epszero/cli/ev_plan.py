@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 REPLICATIONS = 200
 FEWEST_DAYS = 10  # for what is likely
-MOST_PROGRAMMES = 20_000_000  # vehicles × hours × days that are planned one by one
-MOST_RESOLVED = 200_000  # entries of schedules that are found again for every drawn data set
+MOST_PLANNED = 200_000_000  # vehicles × hours × days that are planned one by one
+AT_ONCE = 2_000_000  # of them
+MOST_RESOLVED = 20_000  # entries of schedules that are found again for every drawn data set
+DEARER = 10  # times the work, where a capacity makes one programme of all vehicles
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +174,15 @@ def planned(setting: Setting, samples: "ez.Samples") -> Answer:
 def _day_by_day(setting: Setting) -> float | None:
     """What the fleet would pay on average if every day were planned by its own prices."""
     rows = np.asarray(setting.days.samples.values)
-    work = len(rows) * setting.caps.size * (1 if setting.capacity is None else 100)
-    if not setting.linear or len(rows) < 2 or work > MOST_PROGRAMMES:
+    work = len(rows) * setting.caps.size * (1 if setting.capacity is None else DEARER**2)
+    if not setting.linear or len(rows) < 2 or work > MOST_PLANNED:
         return None
-    x = ez.models.cheapest_charging(rows, setting.caps, setting.need, setting.capacity)
-    return float(np.einsum("dnt,dt->", x, rows) / len(rows) + setting.fee @ setting.need)
+    energy, step = 0.0, max(1, AT_ONCE // setting.caps.size)
+    for first in range(0, len(rows), step):
+        some = rows[first : first + step]
+        x = ez.models.cheapest_charging(some, setting.caps, setting.need, setting.capacity)
+        energy += float(np.einsum("dnt,dt->", x, some))
+    return energy / len(rows) + float(setting.fee @ setting.need)
 
 
 def with_likely(answer: Answer, delta: float, seed: int) -> Answer:
@@ -215,7 +221,7 @@ def with_likely(answer: Answer, delta: float, seed: int) -> Answer:
 def _solved_again(answer: Answer, drawn: "list[ez.Samples]", means: FloatArray) -> FloatArray | None:
     """The best schedules for each of the drawn data sets; None where that is too much work."""
     setting = answer.setting
-    if setting.caps.size > MOST_RESOLVED:
+    if setting.caps.size * (1 if setting.capacity is None else DEARER) > MOST_RESOLVED:
         return None
     if setting.linear:
         return ez.models.cheapest_charging(means, setting.caps, setting.need, setting.capacity)

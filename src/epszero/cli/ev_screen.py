@@ -43,7 +43,7 @@ def printed(
     for one in told:
         show(console, _filled(f"{one.name}: {one.says}", width, "  ", "    "))
     show(console, "\nAssumed")
-    for line in [*assumed, *([ev_words.AVERAGE] if average else [])]:
+    for line in [*assumed, *([ev_words.average(answer.setting)] if average else [])]:
         show(console, _filled(line, width, "  ", "    "))
     show(console, "")
 

@@ -13,7 +13,6 @@ from epszero.cli.ev_plan import FEWEST_DAYS, REPLICATIONS, Answer, Range, Settin
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-AVERAGE = "One plan for an average day, not tomorrow's plan: for given prices of one day use --tomorrow FILE."
 NEAR = 5e-3  # kWh: hours that differ by less are told together
 PER_KWH = {"EUR/MWh": 1000.0, "EUR/kWh": 1.0, "ct/kWh": 100.0}
 PYTHON = re.compile(r"ez\.|\w+=|\(\)|`")  # words of Python
@@ -54,6 +53,12 @@ def price_factor(unit: str) -> float:
 def span_word(setting: Setting) -> str:
     """Day, or night."""
     return "night" if setting.span.overnight else "day"
+
+
+def average(setting: Setting) -> str:
+    """What the plan is not."""
+    word = span_word(setting)
+    return f"One plan for an average {word}, not tomorrow's plan: for given prices of one {word} use --tomorrow FILE."
 
 
 def headline(answer: Answer) -> str:
@@ -112,11 +117,17 @@ def how_sure(answer: Answer, how: How, *, tomorrow: bool = False) -> list[Told]:
 
 
 def _tomorrow(answer: Answer) -> str:
-    best = "and no schedules cost less" if answer.setting.linear else "and no vehicle could save by another schedule"
+    best = "and no schedules cost less"
+    if not answer.setting.linear:
+        best = f"and no vehicle could save by another schedule{_flat(answer.setting)}"
     return (
         f"The prices are given, so nothing is uncertain and no certificate is needed: the schedules cost exactly "
         f"{euro(float(answer.cost.sum()), digits_of(answer))} € at these prices, {best}."
     )
+
+
+def _flat(setting: Setting) -> str:
+    return " (its part in the flattening counted)" if setting.weight > 0 else ""
 
 
 def _these_days(answer: Answer) -> str:
@@ -133,7 +144,7 @@ def _these_days(answer: Answer) -> str:
         within = "" if setting.capacity is None else " within the capacity"
         best = f", and no schedules that are the same every {what} cost less{within}"
     else:
-        best = ", and no vehicle could save on average by another schedule of its own"
+        best = f", and no vehicle could save on average by another schedule of its own{_flat(setting)}"
     text = f"{first}{best}."
     if answer.day_by_day is not None:
         text += (
@@ -171,10 +182,12 @@ def _sure(answer: Answer, how: How) -> str:
     )
     if sure.dearer is not None and sure.one is not None:
         most, one = (euro(_up(value, digits), digits) for value in (sure.dearer, sure.one))
+        within = "" if answer.setting.capacity is None else " within the capacity"
         if answer.setting.weight == 0:
-            text += f"; no other schedules are more than {most} € a {word} cheaper, for one vehicle {one} €"
+            text += f"; no other schedules{within} are more than {most} € a {word} cheaper, for one vehicle {one} €"
         else:
             text += f"; no vehicle can save more than {one} € a {word} by another schedule, all together {most} €"
+            text += _flat(answer.setting)
     text += ". All of this holds together."
     if how.draws is None and how.mixing is None:
         text += f" It says nothing of {word}s to come."

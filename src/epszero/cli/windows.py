@@ -158,6 +158,8 @@ def refuse_unreachable(fleet: "FleetFile", where: list[Stay], caps: NDArray[np.f
     most, own = float(caps[i].sum()), float(caps[i].max())
     when = where[i].said or span.said
     how = f"{when} it is never there in the hours of --hours, {span.said}"
+    if where[i].said == "":
+        how = "its cap is 0"
     if most > 0:
         hours = most / own
         how = f"{when} it can charge {most:g} kWh, {hours:.3g} hours at {own:g} kWh"
