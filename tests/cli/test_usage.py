@@ -1,4 +1,4 @@
-"""What the parser refuses is told in our words, for every option that takes a number; help has examples for everyone."""
+"""What the parser refuses is told in our words, for every option that takes a number; help has examples."""
 
 import re
 
