@@ -39,6 +39,45 @@ def test_solve_as_json_is_one_document(run):
     assert "hello from the model" in result.stderr
 
 
+DUEL = """
+import jax.numpy as jnp
+import epszero as ez
+
+
+def first(x, price):
+    return jnp.sum((x[0] - price) ** 2)
+
+
+def second(x, price):
+    return jnp.sum((x[1] - price) ** 2)
+
+
+duel = ez.Game([first, second], [ez.sets.Box(0.0, 1.0, dim=1)] * 2)
+"""
+
+
+def test_each_agent_may_have_its_own_data(run, refused):
+    Path("duel.py").write_text(DUEL)
+    for name, mean in (("first", 0.25), ("second", 0.75)):
+        Path(f"{name}.csv").write_text("price,other\n" + "".join(f"{mean + step},9\n" for step in (-0.1, 0.1) * 20))
+    words = ("duel.py:duel", "--samples", "first.csv", "--samples", "second.csv", "--columns", "price")
+    record = json.loads(run("solve", *words, "--json").stdout)
+    assert np.allclose(np.ravel(record["x"]), [0.25, 0.75])
+    assert [one["rows"] for one in record["samples"]] == [40, 40]
+    certified = run("certify", *words, "--support", "0,1", "--support", "0:1", "--draws", "50", "--json")
+    assert certified.exit_code == 0, certified.stderr
+    assert json.loads(certified.stdout)["verdict"] == "conditional"
+    for wrong, said in (
+        ((*words, "--samples", "first.csv"), "--samples: is given 3 times, for 2 agents"),
+        (
+            (*words, "--support", "0,1", "--support", "0,1", "--support", "0,1"),
+            "--support: is given 3 times, for 2 files",
+        ),
+        ((*words, "--report", "second.csv"), "--report: 'second.csv' is also given as --samples"),
+    ):
+        assert said in refused("solve", *wrong)
+
+
 def test_a_problem_without_uncertainty_needs_no_samples(run):
     record = json.loads(run("solve", "model.py:sure", "--json").stdout)
     assert np.allclose(record["x"], 1.0)

@@ -133,6 +133,38 @@ def test_help_and_version_load_no_jax(words):
     assert told.splitlines()[-1] == "False False"
 
 
+SHELLS = {  # what the scripts of Typer hand over
+    "bash": {"COMP_WORDS": "{}", "COMP_CWORD": "{at}"},
+    "zsh": {"_TYPER_COMPLETE_ARGS": "{}"},
+    "fish": {"_TYPER_COMPLETE_ARGS": "{}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("epszero cert", "certify"),
+        ("epszero certify --hold", "--holdout"),
+        ("epszero certify --using preq", "prequential"),
+    ],
+)
+def test_shells_complete_without_jax(shell, line, word):
+    at = len(line.split()) - 1
+    told = {name: value.format(line, at=at) for name, value in SHELLS[shell].items()}
+    code = "import atexit, sys\nfrom epszero.cli import main\n"
+    code += "atexit.register(lambda: print('jax' in sys.modules, 'numpy' in sys.modules, file=sys.stderr))\nmain()"
+    ended = subprocess.run(
+        (sys.executable, "-c", code),
+        capture_output=True,
+        check=False,
+        text=True,
+        env={**os.environ, "_EPSZERO_COMPLETE": f"complete_{shell}", **told},
+    )
+    assert word in ended.stdout
+    assert ended.stderr == "False False\n"
+
+
 def test_import_epszero_loads_none_of_the_large_libraries():
     large = ("jax", "scipy.stats", "polars", "matplotlib", "clarabel", "rich", "jinja2")
     told = python("-c", f"import sys, epszero\nprint([name for name in {large!r} if name in sys.modules])")

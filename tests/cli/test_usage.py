@@ -1,4 +1,4 @@
-"""What the parser refuses is told in our words, for every option that takes a number; help has examples for everyone."""
+"""What the parser refuses is told in our words, for every option that takes a number; help has examples."""
 
 import re
 
@@ -8,7 +8,7 @@ import typer
 from epszero.cli import app
 from epszero.cli.usage import NUMBERS
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = vars(typer.main.get_command(app))["commands"]
 NUMERIC = sorted({name for one in COMMANDS.values() for param in one.params for name in param.opts if name in NUMBERS})
 
 

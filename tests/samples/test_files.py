@@ -78,7 +78,8 @@ def test_a_missing_value_is_an_error_or_drops_its_row(csv, gap):
         ("night,day\n", ["no rows"]),
         ("date,price\nMon,2\nTue,3\n", ["'date'", "'Mon'", "row 0 (line 2 of the file)", "columns=['price']"]),
         ("night,day\n1,2\n3,4 €\n", ["'day'", "'4 €'", "row 1"]),
-        ("night;day\n1;2\n", ["divided by semicolons", "commas"]),
+        ("night;day\n1;much\n", ["has in line 2 'much' in column 'day', which is not a number"]),
+        ("night;day\n1;\n", ["has no value in row 0", "'day'"]),
         ("night,day\n1,2,3\n", ["cannot be read as a table"]),
         ("night,day\n1\n", ["no value in row 0", "'day'"]),
         ("night,day\n1,2\n,2\n1,-inf\n", ["infinite value in row 2", "'day'"]),
@@ -91,8 +92,18 @@ def test_bad_files_are_refused_in_a_sentence(csv, text, words):
         assert word in str(caught.value)
 
 
-def test_text_that_is_not_utf8_is_refused(csv):
-    with pytest.raises(InputError, match="cannot be read"):
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16", "utf-8-sig"])
+def test_other_forms_of_csv(csv, mark, encoding):
+    samples = Samples.from_csv(csv(f"Nächte{mark}day\n1,5{mark}2\n3{mark}1.004,25\n", encoding))
+    np.testing.assert_array_equal(samples.values, [[1.5, 2.0], [3.0, 1004.25]])
+    assert samples.columns == ("Nächte", "day")
+
+
+def test_letters_of_windows(csv):
+    path = csv("Nächte,day\n1.5,2\n3,4\n", "cp1252")
+    np.testing.assert_array_equal(Samples.from_csv(path, columns=["day"]).values, [[2.0], [4.0]])
+    with pytest.raises(InputError, match="has in line 2 'ñ' in column 'prix', which is not a number"):
         Samples.from_csv(csv("prix\nñ\n", "latin-1"))
 
 

@@ -10,6 +10,7 @@
 
 import contextlib
 import errno
+import gc
 import io
 import os
 import signal
@@ -23,6 +24,7 @@ from epszero.cli import INTERRUPTED
 
 CLOSED, BAD_INPUT = 0, 2
 GONE = (errno.EPIPE, errno.ESHUTDOWN, errno.ECONNRESET)
+COMPLETING = "_EPSZERO_COMPLETE"  # set by a shell that asks how a word may go on
 NAMES = {1: "stdout", 2: "stderr"}
 PATIENCE = 10.0  # seconds for a file that is being written when the process must end
 _ending = threading.Lock()  # taken once and never given back: one line, one exit code
@@ -64,7 +66,10 @@ def run() -> None:
         from epszero import keep_compiled  # noqa: PLC0415  (it loads while somebody listens)
         from epszero.cli.commands import app  # noqa: PLC0415  (the same)
 
-        keep_compiled()
+        if COMPLETING in os.environ:
+            gc.disable()  # a shell waits, and nothing large is made
+        else:
+            keep_compiled()
         try:
             app(prog_name="epszero")
         except SystemExit as end:

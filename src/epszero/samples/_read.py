@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from epszero._checks import InputError, first_index, refuse
 from epszero._types import FloatArray
 from epszero.samples._arrays import Missing, PathLike, Table, chosen_names, shortened
+from epszero.samples.tables import read_table
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none")  # what a CSV cell says, in any case, when it has no value
 AGAIN = "_duplicated_"  # in the name that Polars gives to a column whose name was there before
@@ -20,9 +21,14 @@ AGAIN = "_duplicated_"  # in the name that Polars gives to a column whose name w
 
 def read_csv(path: PathLike, columns: Sequence[str] | None, missing: Missing) -> Table:
     """Read every cell as text first, so that the one which is not a number can be quoted back."""
-    frame = _opened(path, lambda file: pl.read_csv(file, infer_schema=False))
-    if frame.width == 1 and ";" in frame.columns[0]:
-        refuse("path", f"{str(path)!r} is divided by semicolons", "Save it with commas between, and points in numbers")
+    if _is_of_other_form(path):
+        return _other_form(path, columns, missing)
+    try:
+        frame = _opened(path, lambda file: pl.read_csv(file, infer_schema=False))
+    except InputError as error:
+        if isinstance(error.__cause__, pl.exceptions.PolarsError) and not _is_utf8(Path(path)):
+            return _other_form(path, columns, missing)
+        raise
     if all(map(_is_number, frame.columns)) and not all(name.strip().isdecimal() for name in frame.columns):
         refuse(
             "path",
@@ -43,6 +49,33 @@ def read_csv(path: PathLike, columns: Sequence[str] | None, missing: Missing) ->
         usable = [names[place] for place in np.flatnonzero(~np.isnan(values).all(axis=0))]
         _refuse_column(path, usable, names[column], f"has {found!r} in row {row}{_line(path, frame, row)}")
     return _complete(path, values, names, missing, frame)
+
+
+def _other_form(path: PathLike, columns: Sequence[str] | None, missing: Missing) -> Table:
+    """Parted by semicolons, tabs or bars, with decimal commas or other letters: as read_table reads it."""
+    table = read_table(path)
+    names = _chosen(path, table.cells, columns)
+    values = np.column_stack([one.to_numpy() for one in table.numbers(names)]).astype(np.float64)
+    return _complete(path, values, names, missing, None)
+
+
+def _is_of_other_form(path: PathLike) -> bool:
+    """Whether the first line is in UTF-16, or has semicolons, tabs or bars, and no comma."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(1 << 16)
+    except (OSError, TypeError, ValueError):
+        return False  # whoever reads it next says why
+    first = head.lstrip(b"\r\n").partition(b"\n")[0]
+    return head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"," not in first and any(mark in first for mark in b";\t|"))
+
+
+def _is_utf8(file: Path) -> bool:
+    try:
+        file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_number(name: str) -> bool:
