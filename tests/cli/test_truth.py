@@ -31,19 +31,23 @@ def game():
     return ez.models.ev_charging(vehicles=2, hours=4, need=(2.0, 6.0))
 
 
-def test_truth_and_count_of_a_small_fleet(game, pool):
+def test_the_truth_of_a_small_fleet(game, pool):
     certificate = ez.certify(ez.solve(game, pool.take(300, seed=1)))
     found = truth.truth_of(certificate, pool)
     mean = ez.solve(game, ez.Samples(pool.values.mean(axis=0)[None]))  # B is affine: the mean day tells all
     assert found.distance == pytest.approx(np.linalg.norm(certificate.solution.x - mean.x), rel=1e-6)
     assert 0 <= found.saving <= certificate.exploitability.max()
+    assert f"{found.distance:.3g}" in str(found)
+
+
+@pytest.mark.long
+def test_a_count_over_few_data_sets(game, pool):
+    found = truth.truth_of(ez.certify(ez.solve(game, pool.take(300, seed=1))), pool)
     count = truth.counted(game, pool, 300, 5, 0.05)
     assert len(count.true) == 5
     assert count.misses == 0
-    assert f"{found.distance:.3g}" in str(found)
     assert "too small 0 times" in str(count)
-    sheet = truth.draw(found, count)
-    below = sheet.axes[2]
+    below = truth.draw(found, count).axes[2]
     np.testing.assert_allclose(below.lines[2].get_ydata(), np.sort(count.true))
     assert "0 certificates too small" in below.get_title(loc="left")
 

@@ -36,7 +36,7 @@ class House:
     def solved_many(self, name: str, start: str) -> list[ez.Solution]:
         asked = ASKED[name]
         many = [self.samples(name, data) for data in asked.data]
-        return ez.solve_many(self.problem(name), many, asked.method(), x0=asked.starts[start])
+        return list(ez.solve_many(self.problem(name), many, asked.method(), x0=asked.starts[start]))
 
     def answer(self, question: str, name: str, data: str, start: str) -> Any:
         """To any question, in comparable form."""

@@ -67,6 +67,7 @@ def test_many_agents_are_their_mean_with_its_bounds():
     np.testing.assert_allclose(ends(ax), [total.lower / 30, total.upper / 30])
 
 
+@pytest.mark.long
 def test_shared_constraints_have_a_panel_of_their_own():
     game = fleet(3, shared=ez.AffineConstraint(lambda x: x.sum(axis=0), 0.6))
     certificate = ez.certify(ez.solve(game, DATA))

@@ -28,7 +28,7 @@ Path(sys.argv[2]).write_bytes(pickle.dumps(told))
 """
 
 
-FEW = ("aggregative", "shared", "minimisation", "charging")
+FEW = ("aggregative", "charging")
 
 
 def certified_by_name(names):

@@ -82,7 +82,7 @@ def test_a_notebook_gets_one_cell_that_needs_no_widgets(monkeypatch, capsys):
         return SimpleNamespace(update=lambda content, raw: shown.append(content))
 
     module = ModuleType("IPython.display")
-    module.display = display
+    vars(module)["display"] = display
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr(progress, "in_notebook", lambda: True)

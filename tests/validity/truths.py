@@ -44,7 +44,7 @@ class Pool:
     def solved(self, trials: int, seed: int = 0) -> list[ez.Solution]:
         """On data sets of their own."""
         pool = ez.Samples(self.rows, support=self.support)
-        return ez.solve_many(self.problem, [pool.take(self.s, seed=seed + trial + 1) for trial in range(trials)])
+        return list(ez.solve_many(self.problem, [pool.take(self.s, seed=seed + trial + 1) for trial in range(trials)]))
 
 
 def judged(

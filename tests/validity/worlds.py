@@ -39,7 +39,7 @@ class World:
 
     def solved(self, many: list[Any]) -> list[ez.Solution]:
         """A run of fixed length on each data set, as stability bounds want it."""
-        return ez.solve_many(self.problem, many, ez.ForwardBackward(step=self.step), iterations=self.iterations)
+        return list(ez.solve_many(self.problem, many, ez.ForwardBackward(step=self.step), iterations=self.iterations))
 
     def residual(self, solution: ez.Solution) -> np.ndarray:
         """e = z + B(x)."""

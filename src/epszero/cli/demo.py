@@ -9,7 +9,6 @@ import typer
 import epszero as ez
 from epszero.cli.certify import leave_if_refused
 from epszero.cli.output import check_folder, drawings, screen, show, table, working, write_all
-from epszero.cli.truth import counted, draw, truth_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +32,8 @@ def demo(ctx: typer.Context, out: Out = Path()) -> None:
 
     `epszero demo --out demo`
     """
+    from epszero.cli.truth import counted, draw, truth_of  # noqa: PLC0415  (help must not load JAX)
+
     check_folder("--out", out)
     with working("solving and certifying"):
         days = ez.datasets.day_ahead_prices()
