@@ -56,8 +56,8 @@ def test_U_keeps_what_is_far_and_not_what_is_near_or_in_a_direction_it_does_not_
     rows = np.random.default_rng(2).uniform(-1, 1, (300, 2))
     U = _Aimed.at(np.array([[1.0, 0.0]]), np.ones(1), rows, Region.of(BOX, 2), 0.05)
     mean = rows.mean(axis=0)
-    kept = U.keeps(np.array([2.0, 1e-3, 2.0]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), mean)
-    np.testing.assert_array_equal(kept, [True, False, False])
+    kept = U.keeps(np.array([2.0, 1e-3, 0.9, 1.2]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), mean)
+    np.testing.assert_array_equal(kept, [True, False, False, True])  # the last by the support, where every mean lies
 
 
 def test_samples_that_were_kept_aside_do_not_make_x_better_than_it_is():
