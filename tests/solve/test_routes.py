@@ -83,7 +83,8 @@ def test_what_is_not_affine_or_not_polyhedral_does_not_claim_it():
     n = 6
     M, q = np.diag(np.logspace(-4, 2, n)), -np.ones(n)
     round_set = ez.solve(ez.VariationalInequality(lambda x: M @ x + q, over=ez.sets.Ball(1.0, dim=n)))
-    bent = ez.solve(ez.VariationalInequality(lambda x: M @ x + q + 1e-3 * x**3, over=ez.sets.Box(-1.0, 2.0, dim=n)))
+    side = ez.sets.BoxBudget(-1.0, 2.0, at_least=0.0, dim=n)  # not entry by entry, so that units differ
+    bent = ez.solve(ez.VariationalInequality(lambda x: M @ x + q + 1e-3 * x**3, over=side))
     coarse = ez.solve(ez.VariationalInequality(lambda x: x - 0.3, over=ez.sets.Box(0.0, 1.0, dim=n)))
     for found in (round_set, bent, coarse):
         assert found.status is ez.Status.CONVERGED
@@ -104,7 +105,8 @@ def test_agents_by_blocks_say_it_too():
 def test_a_point_too_large_for_every_system_is_left_to_the_method(monkeypatch):
     n = 2001
     slopes = np.linspace(0.005, 1.0, n)
-    problem = ez.VariationalInequality(lambda x: slopes * x - 1.0, over=ez.sets.Box(0.0, 3.0, dim=n))
+    side = ez.sets.BoxBudget(0.0, 3.0, at_least=1.0, dim=n)  # not entry by entry, so that units differ
+    problem = ez.VariationalInequality(lambda x: slopes * x - 1.0, over=side)
     assert ez.solve(problem).finished  # otherwise the test says nothing
     monkeypatch.setattr(systems, "KEPT", n)
     alone = ez.solve(problem)
