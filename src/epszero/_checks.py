@@ -57,7 +57,8 @@ def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in kwargs:
             if name not in names:
-                title = function.__qualname__.removesuffix(".__init__")
+                made = function.__qualname__.endswith(".__init__") and args  # by a class, perhaps one below
+                title = type(args[0]).__name__ if made else function.__qualname__
                 near = difflib.get_close_matches(name, names, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else "Remove it."
                 remedy = f"{hint} It takes: {', '.join(names) or 'nothing'}"

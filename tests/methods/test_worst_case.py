@@ -80,3 +80,8 @@ def test_the_steps_by_hand_are_those_of_the_methods():
             start, case.gamma, lambda v: np.clip(v, -0.4, 0.8), lambda x: turn @ x - shift, worst_case.STEPS
         )
         np.testing.assert_allclose(found, by_hand, rtol=1e-12, atol=1e-14, err_msg=name)
+
+
+def test_a_misspelt_argument_names_the_method_and_not_its_base():
+    with pytest.raises(ez.InputError, match="PastExtragradient has no such argument"):
+        ez.PastExtragradient(stepp=0.1)  # pyright: ignore[reportCallIssue]

@@ -42,6 +42,10 @@ class Function(Shaped):
         """f*(y) = sup_x ⟨x, y⟩ − f(x)."""
         return in_double(self, "_conjugate", self._checked("y", y))
 
+    def prox_each(self, v: Array, step: Array) -> Array:
+        """The prox with a step for each entry, of a function that acts on each entry alone; traced."""
+        return self._prox(v, step)
+
     def face(self, x: FloatArray, z: FloatArray) -> Face | None:
         """Of a single function: the piece of ∂f that x and z lie on (sets/faces.py); None where it has none."""
         return self._face(np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64))

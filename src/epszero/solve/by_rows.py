@@ -118,7 +118,7 @@ def _probe(own: int, place: int) -> FloatArray:
     return np.random.default_rng(place).uniform(1.0, 2.0, own)
 
 
-def _blocks(across: Any, along: Any, probes: list[Array]) -> tuple[_Blocks, Array]:
+def _blocks(across: Any, along: Any, probes: Any) -> tuple[_Blocks, Array]:
     first, second = probes
     Pv = across(first)
     free = (Pv != 0).astype(Pv.dtype)
