@@ -66,7 +66,7 @@ def zero_sum(
     return _game([lambda x: x[0] @ A @ x[1], lambda x: -(x[0] @ A @ x[1])], (m, n), A, _with(declared, kappa))
 
 
-def _with(declared: Declared | None, kappa: float) -> Declared | None:
+def _with(declared: Any, kappa: float) -> Declared | None:
     """What is declared, and the Lipschitz constant where that says nothing of it."""
     if kappa == 0 or (declared is not None and (not isinstance(declared, Declared) or declared.kappa is not None)):
         return declared
