@@ -227,15 +227,15 @@ BREAKS = {
         second=lambda t: Interval(*(0.5 * end for end in exponentials.bump(t))))),
     "kinks are smooth": (bends.ATOMS, "relu", bends.ATOMS["relu"]._replace(
         kink=None, second=lambda t: point(np.zeros(t.lower.shape)))),
-    "a negative multiple is a positive one": (composed_slopes, "_curvature", None),
+    "a negative multiple is a positive one": (composed_slopes, "curvature", None),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_broken_rules_are_caught(name, monkeypatch):
     where, what, broken = BREAKS[name]
-    if what == "_curvature":
-        right = composed_slopes._curvature
+    if what == "curvature":
+        right = composed_slopes.curvature
 
         def broken(block, share, *rest):
             return right(block, Interval(np.abs(share.lower), np.abs(share.upper)), *rest)

@@ -45,6 +45,6 @@ def test_what_the_command_is_given():
     Path("fleet.csv").write_bytes("Name;Need [kWh];Arrive;Farbe\nKäfer;3,5;18:00;rot\n".encode("cp1252"))
     fleet = read_fleet(Path("fleet.csv"))
     assert fleet.columns["need"].tolist() == [3.5]
-    assert fleet.texts == {"arrive": ["18:00"]}
+    assert fleet.times == {"arrive": ["18:00"]}
     assert (fleet.label, fleet.vehicles, fleet.lines, fleet.who(0)) == ("Name", ["Käfer"], [2], "line 2 (Name Käfer)")
     assert fleet.notes == ("Its letters were read as Windows-1252.", "Columns left out: 'Farbe'.")
