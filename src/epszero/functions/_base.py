@@ -38,13 +38,13 @@ class Function(Shaped):
         """argmin_x f(x) + ‖x − v‖²/(2·step)."""
         return in_double(self, "_prox", *self.prox_arguments(v, step))
 
+    def prox_by_entry(self, v: Array, step: Array) -> Array:
+        """`prox` with a step for each entry, inside a computation, of a function that is a sum over entries."""
+        return self._prox(v, step)
+
     def conjugate(self, y: PyTree) -> Any:
         """f*(y) = sup_x ⟨x, y⟩ − f(x)."""
         return in_double(self, "_conjugate", self._checked("y", y))
-
-    def prox_each(self, v: Array, step: Array) -> Array:
-        """The prox with a step for each entry, of a function that acts on each entry alone; traced."""
-        return self._prox(v, step)
 
     def face(self, x: FloatArray, z: FloatArray) -> Face | None:
         """Of a single function: the piece of ∂f that x and z lie on (sets/faces.py); None where it has none."""

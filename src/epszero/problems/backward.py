@@ -191,7 +191,7 @@ def resolved(part: Any, v: PyTree, step: Any) -> Any:
     if isinstance(part, Set | Function):
         rows = jnp.reshape(v, (1,)) if jnp.ndim(v) == 0 else v
         if jnp.ndim(step) == jnp.ndim(v) > 0:  # one for each entry, of a part that acts on each alone (`entrywise`)
-            return part.project(rows) if isinstance(part, Set) else part.prox_each(rows, step)
+            return part.project(rows) if isinstance(part, Set) else part.prox_by_entry(rows, step)
         answer = part.project(rows) if isinstance(part, Set) else part.prox(rows, step)
         return jnp.reshape(answer, jnp.shape(v))
     return part.resolvent(v, step)

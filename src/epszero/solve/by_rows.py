@@ -9,6 +9,7 @@ gives, agent by agent. Where that differs by more than ALIKE there is no step of
 of a mean of very many makes, costs Newton's method a step or two more.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -118,7 +119,7 @@ def _probe(own: int, place: int) -> FloatArray:
     return np.random.default_rng(place).uniform(1.0, 2.0, own)
 
 
-def _blocks(across: Any, along: Any, probes: Any) -> tuple[_Blocks, Array]:
+def _blocks(across: Any, along: Any, probes: Sequence[Array]) -> tuple[_Blocks, Array]:
     first, second = probes
     Pv = across(first)
     free = (Pv != 0).astype(Pv.dtype)
