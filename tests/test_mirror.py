@@ -131,7 +131,7 @@ COVERED_BY = {
     "cli/audit.py": "tests/cli/test_model_commands.py",
     "cli/certify.py": "tests/cli/test_model_commands.py",
     "cli/data.py": "tests/cli/test_model_files.py",
-    "cli/fleet.py": "tests/cli/test_ev_command.py",
+    "cli/prices.py": "tests/cli/test_ev_command.py",
     "cli/ev_files.py": "tests/cli/test_ev_command.py",
     "cli/ev_options.py": "tests/cli/test_ev_command.py",
     "cli/ev_page.py": "tests/cli/test_ev_command.py",

@@ -150,7 +150,8 @@ def test_the_demo_runs_where_nothing_else_is_installed(bare, tmp_path):
     assert "verdict: conditional" in printed
     assert "The certificate holds up" in " ".join(printed.split())
     made = {file.name for file in tmp_path.iterdir()}
-    assert made == {"report.html", "certificate.json", "charging.png", "charging.pdf", "charging.svg"}
+    pictures = {f"{name}.{form}" for name in ("charging", "truth") for form in ("png", "pdf", "svg")}
+    assert made == {"report.html", "certificate.json", *pictures}
 
 
 def test_the_bare_environment_is_bare_and_complete(bare):

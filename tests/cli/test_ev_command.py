@@ -375,3 +375,23 @@ def test_a_date_that_cannot_be_read(refused):
     told = refused(*WORDS)
     assert told.startswith("--prices: ")
     assert "31 of May" in told
+
+
+def test_columns_whose_names_do_not_tell_are_named_by_options(run):
+    days = days_of(12)
+    start = datetime.datetime(2024, 1, 1)
+    stamps = [start + datetime.timedelta(hours=k) for k in range(days.size)]
+    table = pl.DataFrame({"when": [f"{one:%Y-%m-%d %H:%M}" for one in stamps], "what": days.ravel(), "load": 1.0})
+    table.write_csv("own.csv")
+    words = ("ev", "--prices", "own.csv", "--fleet", "fleet.csv", "--hours", "2-4", "--json")
+    named = ("--time-column", "when", "--price-column", "what", "--hour-beginning", "--unit", "EUR/MWh")
+    result = run(*words, *named)
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)["costs"]["plan"]
+    write_days(days)
+    assert plan == pytest.approx(json.loads(run(*WORDS, "--json").stdout)["costs"]["plan"])
+
+
+def test_a_column_that_is_not_there_is_told_with_its_option(refused):
+    told = refused(*WORDS, "--price-column", "what")
+    assert told.startswith("--price-column: ")

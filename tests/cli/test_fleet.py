@@ -27,8 +27,14 @@ def _prices(folder):
         ("need,cap\n3,\n", "has in line 2 no value in column 'cap'"),
         ("need,cap\n3,2\n-1,2\n", "line 3 (vehicle 2) has need = -1, which is negative"),
         ("need,cap\n3,-2\n", "line 2 (vehicle 1) has cap = -2"),
-        ("id,need,cap\nA7,3,2\nB8,30,2\n", "line 3 (id B8) needs 30 kWh, but 3 hours at 2 kWh give 6"),
-        ("need\n8\n", "line 2 (vehicle 1) needs 8 kWh, but 3 hours at 2.5 kWh give 7.5"),
+        (
+            "id,need,cap\nA7,3,2\nB8,30,2\n",
+            "line 3 (id B8) needs 30 kWh, but from 02:00 to 05:00 it can charge 6 kWh, 3 hours at 2 kWh",
+        ),
+        (
+            "need\n8\n",
+            "line 2 (vehicle 1) needs 8 kWh, but from 02:00 to 05:00 it can charge 7.5 kWh, 3 hours at 2.5 kWh",
+        ),
         ("need,cap\n1,2,3\n", "has in line 2 3 cells, but 2 names"),
         ("name,need\nvan,3\nvan,4\n", "has in line 3 'van' in column 'name', as line 2 has"),
     ],

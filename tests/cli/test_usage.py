@@ -44,7 +44,7 @@ def test_help_has_an_example(command):
         (("--quiet", "solve"), "--quiet: there is no such option. epszero --help has examples."),
         (("dance",), "dance: there is no such command. There are: demo, ev, solve"),
         (("certfy", "model.py:game"), "certfy: there is no such command. Did you mean certify? There are:"),
-        (("ev", "--prices", "p.csv"), "--fleet: is needed. Pass --fleet FILE; epszero ev --help has examples."),
+        (("ev", "--prices", "p.csv"), "--fleet: is missing. Pass a file with a row per vehicle: --fleet fleet.csv."),
         (("watch", "model.py:game"), "--certificate: is needed. Pass --certificate FILE; epszero watch --help"),
         (("solve", "model.py:game", "--tol"), "--tol: needs a value."),
         (("solve", "model.py:game", "other.py:game"), "other.py:game: more words than the command takes."),

@@ -13,7 +13,8 @@ from epszero.cli.windows import Stay, presence, span_of, stays
 def fleet(**times):
     many = len(next(iter(times.values())))
     names = [f"van {i}" for i in range(many)]
-    return FleetFile({"need": np.ones(many)}, "name", names, None, {name: list(cells) for name, cells in times.items()})
+    written = {name: list(cells) for name, cells in times.items()}
+    return FleetFile({"need": np.ones(many)}, "name", names, list(range(2, many + 2)), "line", written, ())
 
 
 @pytest.mark.parametrize(
@@ -108,5 +109,5 @@ def test_one_of_two_times():
 
 @pytest.mark.parametrize("cell", ["22.30", "midnight", "25", "22:60", "2024-13-01T00:00", "-3"])
 def test_times_that_are_none(cell):
-    with pytest.raises(ez.InputError, match="^--fleet: row 1 .*no time of day"):
+    with pytest.raises(ez.InputError, match="^--fleet: line 2 .*no time of day"):
         stays(fleet(arrive=[cell]), "UTC")

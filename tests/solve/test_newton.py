@@ -182,7 +182,7 @@ def slow(x, xi):
     return jnp.array([1.0, 1e5]) * x - xi
 
 
-SLOW = ez.VariationalInequality(slow, ez.sets.Box(-3.0, 3.0, dim=2))
+SLOW = ez.VariationalInequality(slow, ez.sets.BoxBudget(-3.0, 3.0, at_most=6.0, dim=2))  # steps of one size
 MANY = [ez.Samples(np.random.default_rng(k).normal(size=(20, 2)) * [1.0, 1e5]) for k in range(3)]
 
 

@@ -75,8 +75,3 @@ def test_costs_of_their_own_are_averaged_too():
 def test_bad_input(call, words):
     with pytest.raises(ez.InputError, match=words):
         call()
-
-
-def test_a_game_without_a_picture_says_so():
-    with pytest.raises(ez.InputError, match="^plot: this AggregativeGame has no picture of its own"):
-        GAME.plot(ez.solve(GAME, POOL, iterations=0))
