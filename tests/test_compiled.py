@@ -28,6 +28,7 @@ def run(folder, before="", **environment):
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True)
 
 
+@pytest.mark.long
 def test_programs_are_kept_and_found_again(tmp_path):
     first = run("None", XDG_CACHE_HOME=str(tmp_path))
     folder = tmp_path / "epszero" / "compiled"
@@ -39,6 +40,7 @@ def test_programs_are_kept_and_found_again(tmp_path):
     assert again.stderr == ""
 
 
+@pytest.mark.long
 def test_where_jax_is_loaded_already(tmp_path):
     """After a first compilation, in which JAX may have looked for a cache and found none."""
     before = "import jax; jax.jit(lambda v: v + 1)(1.0)"
@@ -47,6 +49,7 @@ def test_where_jax_is_loaded_already(tmp_path):
     assert list((tmp_path / "here").glob("jit_*-cache"))
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_to_changes_nothing(tmp_path):
     (tmp_path / "file").write_text("")
     done = run(repr(str(tmp_path / "file" / "below")))
@@ -54,6 +57,7 @@ def test_a_folder_that_cannot_be_written_to_changes_nothing(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.long
 def test_what_was_asked_of_jax_before_stays(tmp_path):
     done = run("None", JAX_COMPILATION_CACHE_DIR=str(tmp_path / "mine"), XDG_CACHE_HOME=str(tmp_path / "other"))
     assert done.stdout.strip() == str(tmp_path / "mine")

@@ -79,6 +79,7 @@ def test_the_template_of_a_method():
         plain(-1.0)
 
 
+@pytest.mark.long
 def test_the_template_of_a_model():
     fishing = template("model")["fishing"]
     prices = ez.Samples(RNG.uniform(2.0, 4.0, size=(40, 1)), support=ez.sets.Box(2.0, 4.0, dim=1))

@@ -95,6 +95,7 @@ def built(tree, u, v):
     return BINARY[tree[0]](built(tree[1], u, v), built(tree[2], u, v))
 
 
+@pytest.mark.long
 @given(tree=trees, seed=st.integers(0, 10**6))
 @settings(max_examples=300, deadline=None)
 def test_no_expression_is_called_affine_that_is_not(tree, seed):

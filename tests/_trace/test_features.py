@@ -125,6 +125,7 @@ def samples(seed, many=5):
     return rng.normal(size=3), rng.normal(size=(many, 3)) * rng.choice([0.3, 3.0])
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", FOUND)
 def test_what_is_affine_in_features_is_recovered(name):
     f, many = FOUND[name]

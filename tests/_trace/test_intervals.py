@@ -117,7 +117,7 @@ def assert_holds(function, box, rng, count=40, evaluate=None, enclosed=None):
         assert inside.all(), (bound, numbers[~inside.reshape(count, -1).all(axis=1)][:3])
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_value_in_a_box_is_enclosed(name):
     function, span = FUNCTIONS[name]
@@ -333,6 +333,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=20)
 @given(TREES, st.integers(0, 2**32), st.booleans())
 def test_random_expressions(expression, seed, derivative):

@@ -125,6 +125,7 @@ def test_a_derivative_written_by_hand_is_passed_by():
 BOX = Interval(np.full(4, -1.0), np.array([1.0, 2.0, 3.0, 4.0]))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("function", "convex"),
     [

@@ -58,6 +58,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(sorted(KINDS)),

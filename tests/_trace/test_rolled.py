@@ -35,6 +35,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", sorted(LOOPS))
 def test_values_and_derivatives_stay(name):
     with jax.enable_x64(True):

@@ -91,6 +91,7 @@ def far(f, seen, seed):
     return max(map(float, gaps(rng.normal(size=N), rng.normal(size=(7, N + 1)))))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_are_taken_apart(name):
     f, many = PRODUCTS[name]

@@ -55,6 +55,7 @@ def holds_up(h, shared):
 places = st.floats(0.3, 3.7).map(lambda v: round(v, 2))
 
 
+@pytest.mark.long
 @budget(3)
 @given(places, st.floats(1.0, 30.0), st.sampled_from(["max", "where", "relu", "smooth"]))
 def test_a_function_passed_as_linear(at, size, kind):
@@ -74,6 +75,7 @@ def test_a_function_passed_as_linear(at, size, kind):
         assert "G must be linear" in str(error)  # noqa: PT017  (either is right)
 
 
+@pytest.mark.long
 @budget(3)
 @given(places, places, st.floats(0.5, 12.0), st.floats(3.0, 60.0))
 def test_a_convex_function_with_a_pit(at, beside, depth, narrow):
@@ -95,12 +97,13 @@ def test_a_bend_that_few_points_miss_is_not_guaranteed():
     assert found.verdict is not ez.certificates.Verdict.GUARANTEED or found.exploitability is None
 
 
+@pytest.mark.long
 def test_a_pit_is_not_guaranteed():
     _, found = certified(lambda x: x[0][0] + x[1][0] - 4 - 3 * jnp.exp(-200 * (x[0][0] - 2.9) ** 2))
     assert found.verdict is not ez.certificates.Verdict.GUARANTEED or found.exploitability is None
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("shared", "provenance"),
     [
@@ -121,6 +124,7 @@ def test_the_constraint_stands_among_what_is_leant_on(shared, provenance):
     assert (found.exploitability is None) == (provenance is None)
 
 
+@pytest.mark.long
 def test_a_word_for_the_constraint_makes_it_conditional():
     game = ez.Game(
         COSTS, [SET, SET], shared=lambda x: jnp.maximum(x[0][0], x[1][0]) - 2, declared=ez.declare(convex=True)

@@ -107,6 +107,7 @@ def numbers(certificate: Any, c: float, s: float) -> dict[str, Any]:
     return {name: None if value is None else np.asarray(value) / by for name, (value, by) in claims.items()}
 
 
+@pytest.mark.long
 @budget(2)
 @given(
     make=st.sampled_from(MADE),
@@ -192,6 +193,7 @@ def test_short_distances_are_not_rounded_to_zero():
 # -- exact answers -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @budget(3)
 @given(
     where=st.sampled_from(["box", "ball", "simplex", "free"]),
@@ -216,6 +218,7 @@ def test_exact_answers_converge(where, size, linear, bend, h, method, sampled):
     np.testing.assert_allclose(solution.x, answer, atol=room)
 
 
+@pytest.mark.long
 def test_a_vertex_of_the_simplex_is_found():
     """Once: stalled at residual 8.9e-16, as the default tolerance was below what float64 can show."""
     problem = ez.Minimization(lambda x: jnp.dot(jnp.array([3.0, 1.0, 4.0]), x) + 1e-8 * x @ x, ez.sets.Simplex(dim=3))
@@ -224,6 +227,7 @@ def test_a_vertex_of_the_simplex_is_found():
     np.testing.assert_allclose(solution.x, [0, 1, 0], atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_tolerance_below_float64_is_answered_with_the_floor():
     problem = ez.Minimization(lambda x: 0.5 * 1e8 * jnp.sum((x - 1 / 3) ** 2) + 0.1 * x[0] ** 2, over("free", 1.0, 3))
     with pytest.raises(ez.SolveError, match=r"what float64 can show here, about .*: ask for tol=.* or more") as raised:

@@ -176,6 +176,7 @@ def same_claims(record, found):
     return all(a == pytest.approx(b, rel=1e-6, abs=1e-14) for a, b in zip(told, was, strict=True) if a is not None)
 
 
+@pytest.mark.long
 @budget(120)
 @given(data=st.data())
 def test_no_changed_claim_holds_up_and_nothing_crashes(data):
@@ -254,6 +255,7 @@ def test_the_unchanged_record_holds_up_wherever_it_is_looked_at(name):
     assert str(Certificate.from_json(text)) == str(found.certificate)
 
 
+@pytest.mark.long
 def test_what_was_asked_before_does_not_matter():
     problem, samples, text = honest("verified")
     ez.audit(problem, samples, budget=2)
@@ -433,6 +435,7 @@ def test_a_declared_support_is_recorded(name):
     assert not ez.verify(text, without, data)
 
 
+@pytest.mark.long
 def test_infinite_savings_come_back():
     costs = [lambda x: jnp.sum(x[0] ** 4), lambda x: jnp.sum((x[1] - 1) ** 4)]
     free = ez.Game(costs, [ez.sets.Box(-10.0, 10.0, dim=1), ez.sets.WholeSpace(dim=1)])

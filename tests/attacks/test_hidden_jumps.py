@@ -98,6 +98,7 @@ numbers = st.floats(-1.0, 1.0).map(lambda v: round(v, 3))
 sizes = st.floats(0.1, 20.0).flatmap(lambda v: st.sampled_from([v, -v]))
 
 
+@pytest.mark.long
 @budget(12)
 @given(st.sampled_from(sorted(HIDING)), st.lists(st.tuples(numbers, sizes), min_size=2, max_size=2), numbers)
 def test_no_saving_is_certified_below_the_truth(kind, each, start):
@@ -115,7 +116,7 @@ def test_no_saving_is_certified_below_the_truth(kind, each, start):
     assert (found.exploitability >= savings(cost_of(kind), solution.x, parameters) - 1e-9).all(), kind
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("kind", sorted(HONEST))
 def test_costs_that_hide_nothing_are_certified(kind):
     parameters = {"wear": np.array([1.0, 0.7]), "at": np.array([0.3, -0.2]), "size": np.array([0.5, 2.0])}
@@ -128,6 +129,7 @@ def test_costs_that_hide_nothing_are_certified(kind):
 # -- what was found, one by one ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "loss",
     [
@@ -150,6 +152,7 @@ def test_a_loss_that_its_derivative_does_not_tell_has_no_cost_gap(loss):
     assert str(found).startswith("ε-stationary point")
 
 
+@pytest.mark.long
 def test_a_step_tariff_is_found_by_certificate_audit_and_check():
     tariff = lambda x: 5 * jnp.where(x[0][0] > 0.05, 1.0, 0.0)  # noqa: E731
     costs = [lambda x: (x[0] - 0.8) @ (x[0] - 0.8) + 0.1 * x[0] @ x[1] + tariff(x), lambda x: x[1] @ x[1] - x[1].sum()]
@@ -164,6 +167,7 @@ def test_a_step_tariff_is_found_by_certificate_audit_and_check():
     assert "not convex, or jumps" in str(check)
 
 
+@pytest.mark.long
 def test_a_local_minimum_is_called_stationary():
     problem = ez.Minimization(lambda x: jnp.sum(x**4 - 3 * x**2 + x))
     with pytest.warns(ez.ConvexityWarning, match="need not be a minimum"):
@@ -205,6 +209,7 @@ def test_a_loss_that_is_nan_on_the_whole_domain_is_refused():
         ez.solve(problem)
 
 
+@pytest.mark.long
 def test_a_run_that_ends_where_the_loss_is_nan_has_failed():
     problem = ez.Minimization(lambda x: (x @ x + 2 * x.sum()) + 0 * jnp.log(x[0] + 0.5) ** 0, UNIT)
     valued = ez.Minimization(lambda x: x @ x + 2 * x.sum() + jax.lax.stop_gradient(0 * jnp.log(x[0] + 0.5)), UNIT)
@@ -217,6 +222,7 @@ def test_a_run_that_ends_where_the_loss_is_nan_has_failed():
     assert solution.status is ez.Status.NOT_FINITE
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("part", [jnp.log, lambda x: jnp.log1p(x - 1), jnp.sqrt, lambda x: x**0.5, jnp.arccosh])
 def test_an_undefined_part_of_the_domain_leaves_no_distance(part):
     problem = ez.VariationalInequality(lambda x: x + 0 * part(x), over=UNIT)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from budget import budget
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,7 @@ def wrong(f, seen, seed):
     return np.abs(found - values).max() > size or np.abs(mean - values.mean(axis=0)).max() > size
 
 
+@pytest.mark.long
 @budget(12)
 @given(trees, st.integers(0, 10**6))
 def test_what_is_taken_apart_is_the_program(tree, seed):

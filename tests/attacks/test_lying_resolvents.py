@@ -297,6 +297,7 @@ def test_an_honest_resolvent_is_conditional():
     assert any(leaning.what == "A monotone" for leaning in found.leans_on)
 
 
+@pytest.mark.long
 def test_a_set_of_the_users_is_conditional_or_less():
     found = ez.certify(ez.solve(ez.Inclusion(OWN, lambda x: x - 3.0)))
     assert found.verdict == "conditional"

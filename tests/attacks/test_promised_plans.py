@@ -52,6 +52,7 @@ ASKED = [("inclusion", "residual"), ("inclusion", "distance"), ("game", "residua
 LAWS = ["corners", "corners of each", "uniform", "beta"]
 
 
+@pytest.mark.long
 @budget(8)
 @given(
     asked=st.sampled_from(ASKED),

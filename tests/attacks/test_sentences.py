@@ -241,6 +241,7 @@ SQUARES = {
 SQUARES["custom_jvp"].defjvps(lambda tangent, _, v: 2 * v @ tangent)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", sorted(SQUARES))
 def test_a_loss_with_a_derivative_of_its_own_is_solved_and_certified(name):
     square = SQUARES[name]
@@ -252,6 +253,7 @@ def test_a_loss_with_a_derivative_of_its_own_is_solved_and_certified(name):
     assert ez.plan(problem, size=9, samples=DATA).rows
 
 
+@pytest.mark.long
 def test_games_of_such_costs_too():
     costs = [lambda x: squared(x[0]) + 0.1 * x[0] @ x[1], lambda x: squared(x[1] - 0.5)]
     solution = ez.solve(ez.Game(costs, [BOX, BOX], ez.ConvexConstraint(lambda x: squared(x[0]) - 4.0)))

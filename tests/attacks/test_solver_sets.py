@@ -144,6 +144,7 @@ def resolved(part, v):
     return part.project(v) if isinstance(part, ez.sets.Set) else part.prox(v)
 
 
+@pytest.mark.long
 @budget(150)
 @given(st.sampled_from(sorted(SETS)), st.integers(0, 10**6), st.floats(-12.0, 0.5), st.floats(-2.0, 2.0))
 def test_the_distance_is_never_below_the_truth(name, seed, exponent, log_step):

@@ -220,6 +220,7 @@ def reference(name, wide=False):
         return REFERENCES.setdefault((name, wide), outcome(PROGRAMS[name], Things()))
 
 
+@pytest.mark.long
 @budget(8)
 @given(
     st.sampled_from(sorted(PROGRAMS)),
@@ -247,6 +248,7 @@ def test_a_user_s_programs_are_not_touched_by_ours_nor_ours_by_them(name, call, 
     assert outcome(program, Things()) == expected
 
 
+@pytest.mark.long
 @budget(3)
 @given(st.sampled_from(sorted(PROGRAMS)), st.sampled_from(["solve", "certify", "sets"]))
 def test_a_user_in_64_bits_is_not_touched_either(name, call):
@@ -258,6 +260,7 @@ def test_a_user_in_64_bits_is_not_touched_either(name, call):
     assert outcome(program, d) == reference(name)
 
 
+@pytest.mark.long
 def test_an_update_at_indices_works_after_a_solve():
     idx, y = np.array([0, 1]), np.array([0.1, 0.2])
     ez.solve(ez.Minimization(lambda x: jnp.sum((jnp.zeros(2).at[idx].add(x) - y) ** 2), ez.sets.Box(-1.0, 1.0, dim=2)))

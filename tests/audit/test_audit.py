@@ -99,6 +99,7 @@ def test_days_in_their_order_are_dependent_and_shuffled_ones_are_not():
         }
 
 
+@pytest.mark.long
 def test_everything_is_exact_for_an_affine_game_and_the_words_are_all_there():
     game = ez.models.ev_charging(vehicles=4, seed=0)
     prices = ez.Samples(RNG.uniform(0, 0.3, size=(100, 14)), support=ez.sets.Box(0.0, 0.3, dim=14))
@@ -127,7 +128,7 @@ WRONG = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_declaration_is_violated_with_a_witness(name):
     oracle, declared, assumption = WRONG[name]
@@ -163,6 +164,7 @@ def test_a_right_declaration_is_not_contradicted(name):
     assert audit.violated().keys() <= {"strongly monotone", "cocoercive"}  # x³ is not, nor need it be
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("oracle", "constants"),
     [

@@ -69,6 +69,7 @@ def test_a_small_negative_eigenvalue_is_not_rounding():
     assert status(ez.audit(VI(diagonal(1.0, 5e-11), over=UNIT), FEW), "strongly monotone") == ["holds"]
 
 
+@pytest.mark.long
 def test_on_a_flat_domain_directions_that_leave_it_do_not_count():
     strong = VI(lambda x, p: x - x.mean() + p, over=S.Simplex(dim=3))
     assert status(ez.audit(strong, THREE), "monotone", "strongly monotone") == ["holds", "holds"]
@@ -78,6 +79,7 @@ def test_on_a_flat_domain_directions_that_leave_it_do_not_count():
     assert "extragradient" in ez.solve(turning, THREE).method.description
 
 
+@pytest.mark.long
 def test_a_domain_of_one_point_and_an_operator_of_one_value():
     point = VI(lambda x, p: -x + p, over=S.Singleton([1.0, 2.0]))
     assert ez.solve(point, FEW).status is ez.Status.CONVERGED
@@ -102,6 +104,7 @@ def test_samples_outside_a_declared_support_prove_nothing():
     assert audit.constants["kappa"].provenance == "estimated"
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "oracle",
     [
@@ -172,6 +175,7 @@ def test_equal_values_do_not_refute_cocoercivity():
     assert status(ez.audit(wrong, FEW, budget=0.3), "cocoercive") == ["violated"]
 
 
+@pytest.mark.long
 def test_a_size_derived_over_the_support_names_it():
     problem = VI(lambda x, p: 2 * x + jnp.tanh(x + p), over=UNIT)
     found = ez.certify(ez.solve(problem, FEW), using=ez.certificates.VectorStability())

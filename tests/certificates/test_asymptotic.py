@@ -37,6 +37,7 @@ def test_the_quantile_in_one_dimension_is_the_normal_one():
     assert likely_norm(np.ones((5, 1)), np.ones((1, 1)), 0.05) == 0.0
 
 
+@pytest.mark.long
 def test_on_a_kind_law_its_coverage_is_nearly_nominal():
     trials, x = 500, truth()
     solutions = ez.solve_many(PROBLEM, [rows(3000, seed) for seed in range(trials)])
@@ -49,6 +50,7 @@ def test_on_a_kind_law_its_coverage_is_nearly_nominal():
         assert abs(count / trials - 0.1) <= 0.03 + 0.01, name
 
 
+@pytest.mark.long
 def test_always_heuristic_and_shorter_than_what_is_sure():
     solution = ez.solve(PROBLEM, rows(1000, 1))
     sure = ez.certify(solution)
@@ -219,6 +221,7 @@ def test_samples_kept_aside_do_not_make_x_better():
     assert ez.certify(solution).likely == pytest.approx(alone.distance, rel=1e-6)
 
 
+@pytest.mark.long
 def test_likely_where_no_piece_is_certified():
     """Near a kink, and for random slopes: the face of x serves, as nothing is promised."""
     kink = ez.Inclusion(ez.sets.Box(-5.0, 0.42, dim=2), lambda x, xi: x - xi)
@@ -236,6 +239,7 @@ def test_likely_where_no_piece_is_certified():
     assert ez.certify(ez.solve(PROBLEM, rows(200, 1)), using=Bootstrap(20)).likely is None
 
 
+@pytest.mark.long
 def test_what_the_sandwich_refuses():
     samples = rows(50, 1)
     jumps = ez.Inclusion(UNIT, lambda x, xi: x + jnp.sign(x - xi))

@@ -14,6 +14,7 @@ from epszero.certificates.residuals import Residuals
 from epszero.certificates.truth import Aim, weight
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_it_misses_no_more_often_than_it_says():
     world = pool("turning")
@@ -44,6 +45,7 @@ def _at_no_distance(monkeypatch):
     monkeypatch.setattr(room.Search, "run", lambda self, ground, start: room.Known(1e-3 * start, 0.0, 0.0))
 
 
+@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [_no_noise, _steeper, _at_no_distance])
 def test_a_broken_twin_is_convicted(monkeypatch, broken):
@@ -78,6 +80,7 @@ def data(s=400, seed=0):
     )
 
 
+@pytest.mark.long
 def test_plain_least_squares_is_certified_without_declaring_anything():
     found = ez.certify(ez.solve(least_squares(), data()))
     assert isinstance(found.using, AtTheTruth)

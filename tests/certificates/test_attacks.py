@@ -22,6 +22,7 @@ def plain():
     return ez.solve(PLAIN, DATA)
 
 
+@pytest.mark.long
 def test_a_stopped_derivative_does_not_hide_the_noise(plain):
     declared = ez.VariationalInequality(ez.oracles.Affine(lambda x, f: x - jax.lax.stop_gradient(f)), BOX)
     found = ez.certify(ez.solve(declared, DATA))
@@ -35,6 +36,7 @@ def test_structure_is_not_proved_by_a_derivative_that_vanishes(oracle):
     assert found.epsilon > 0.05  # of noise with the standard deviation 0.8, from 200 samples
 
 
+@pytest.mark.long
 def test_no_promise_where_the_noise_depends_on_x():
     plan = ez.plan(ez.VariationalInequality(lambda x, xi: x * (1 + xi) - 1, BOX), target=0.01, samples=DATA)
     asked = [row for row in plan.rows if "deviation" in row.kind or "hold-out" in row.kind]
@@ -90,6 +92,7 @@ def test_what_z_lacks_is_paid_for():
             assert found.epsilon >= 1e-8 * (1 - 1e-2)
 
 
+@pytest.mark.long
 def test_costs_seen_not_to_be_convex_have_no_exploitability():
     game = ez.Game([lambda x, xi: jnp.sum(x[0] ** 4 - 8 * x[0] ** 2 + (0.3 + xi) * x[0])], [BOX])
     with pytest.warns(ez.ConvexityWarning):
@@ -206,6 +209,7 @@ def test_a_cocoercivity_that_the_jacobian_refutes_is_refused():
     assert "cocoercive" in found.reason
 
 
+@pytest.mark.long
 def test_a_planned_saving_holds_wherever_the_answer_will_be():
     game = ez.Game(
         [lambda x, xi: jnp.sum(xi * x[0])], [ez.sets.Box(-1.0, 1.0, dim=1)]

@@ -103,6 +103,7 @@ def fleet():
     return ez.certify(ez.solve(game, data))
 
 
+@pytest.mark.long
 def test_every_group_has_its_part_of_the_share(fleet):
     """Four groups: what one would be with the whole share is shorter, by a known level."""
     share, known = fleet.sharp.levels.intervals, fleet.sharp.known

@@ -27,6 +27,7 @@ def test_it_is_the_usual_one_and_sharper_than_the_residual_alone(solution):
     assert alone.epsilon < certificate.epsilon <= 1.12 * alone.epsilon  # the price of the split
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("entries", [1, 12])  # by betting, and by empirical Bernstein
 @pytest.mark.parametrize("wide", [1.0, 7.0, 1e4])  # the support: the wider, the more the range rules
 @pytest.mark.parametrize("delta", [1e-4, 0.05, 0.2, 0.6])
@@ -70,6 +71,7 @@ def test_a_forged_line_does_not(solution, line):
     assert not ez.verify(json.dumps(record), PROBLEM, SAMPLES)
 
 
+@pytest.mark.long
 def test_a_set_that_is_no_polyhedron_falls_back():
     costs = [lambda x, xi, i=i: 0.5 * x[i] @ x[i] + 0.3 * x[0] @ x[1] + xi @ x[i] for i in range(2)]
     game = ez.Game(costs, [BOX, ez.sets.Ball(1.0, dim=2)])

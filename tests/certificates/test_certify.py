@@ -46,6 +46,7 @@ def test_guaranteed_without_samples_and_with_exact_constants(exact):
     assert found.distance is not None
 
 
+@pytest.mark.long
 def test_conditional_without_samples_but_with_a_declared_constant():
     problem = ez.Inclusion(BOX, lambda x: x + jnp.tanh(x) - 0.3, declared=ez.declare(mu=1.0))
     found = ez.certify(ez.solve(problem, iterations=2))
@@ -143,6 +144,7 @@ def test_slow_mixing_is_refused(run):
 # -- defaults --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_default_follows_structure(run, played, bent_run, held, exact, additive):
     everything = {
         "affine over polyhedra": [run, played, ez.solve(additive, rows(20, 1), iterations=3)],
@@ -171,6 +173,7 @@ def test_the_default_does_not_look_at_values(line, run):
     assert a.by == b.by  # the same bound, too
 
 
+@pytest.mark.long
 def test_certify_many_is_certify(line):
     many = ez.solve_many(line, [rows(40, seed) for seed in range(70)], ez.ForwardBackward(step=0.3), iterations=12)
     for kind in (None, MeanDeviation(Hoeffding()), MeanDeviation(support=UNIT), VectorStability()):

@@ -278,6 +278,7 @@ def linear_in_two_leaves():
     return problem, {"a": np.zeros((2, 2)), "b": np.zeros((2, 2))}, [corners, corners]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("made", [linear_over_rows_of_simplices, linear_in_two_leaves])
 def test_savings_reach_all_corners_of_an_agents_set(made):
     problem, x0, corners = made()

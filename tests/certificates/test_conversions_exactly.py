@@ -93,6 +93,7 @@ def root(M):
     return vectors @ np.diag(values**-0.5) @ vectors.T
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", range(4))
 @pytest.mark.parametrize("name", ["two", "same"])
 def test_savings_by_curvature(name, kind, request):
@@ -193,6 +194,7 @@ def test_the_cost_gap_of_a_minimum():
     assert cost_gap(case_of(alike(), 2), Finding(residuals, "")).value is None
 
 
+@pytest.mark.long
 def test_the_multipliers_of_a_shared_budget():
     """x₁ + x₂ ≤ 1 in [0, 1]²: the largest η is 1, at x̃ = 0, where ⟨F(0), 0 − y⟩ is at most Σ max(−F_i, 0)."""
     costs = [lambda x, xi, i=i: 0.5 * x[i] @ x[i] + xi[i] * x[i][0] for i in range(2)]

@@ -126,7 +126,7 @@ def _tried(kinds, seeds, skews=(0.0, 1.0)):
     return certified, wrong
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_solution_contradicts(kind):
     certified, wrong = _tried([kind], range(4), skews=(0.0,))

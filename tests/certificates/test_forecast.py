@@ -105,6 +105,7 @@ def test_one_line_alone_comes_true(game):
     assert sum(met) >= 9
 
 
+@pytest.mark.long
 def test_curved_sets_and_noise_that_x_multiplies_are_planned_for_too():
     ball = ez.sets.Ball(0.5, dim=3)
     for problem in (
@@ -118,6 +119,7 @@ def test_curved_sets_and_noise_that_x_multiplies_are_planned_for_too():
         assert ez.certify(ez.solve(problem, rows(plan.samples // 2, 30))).epsilon > 0.1
 
 
+@pytest.mark.long
 def test_agents_with_data_of_their_own_are_planned_for():
     game = ez.Game(
         [lambda x, xi, i=i: x[i] @ x[i] + 0.3 * x[0] @ x[1] - xi @ x[i] for i in range(2)],
@@ -174,6 +176,7 @@ def test_without_structure_the_row_of_the_usual_kind_is_named(bent):
     assert "row of its own" in expected(plan).note
 
 
+@pytest.mark.long
 def test_few_samples_give_no_distance_where_it_needs_the_piece():
     """B is strongly monotone on the face alone."""
     problem = ez.VariationalInequality(

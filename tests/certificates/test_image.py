@@ -78,7 +78,7 @@ def _parts(solution):
     return x if isinstance(x, list) else [x]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", WORLDS)
 def test_images_hold_as_often_as_they_say(name):
     missed, _ = count(name)
@@ -95,6 +95,7 @@ def test_a_twin_that_forgets_what_is_out_of_range_is_convicted(monkeypatch):
     assert missed > binom.ppf(0.9999, TRIALS, DELTA)
 
 
+@pytest.mark.long
 def test_a_twin_that_trusts_the_empirical_residual_is_convicted(monkeypatch):
     within = module._within
 
@@ -138,6 +139,7 @@ def test_prediction_errors_come_out_at_the_rate_of_regression():
     assert "image           ‖L(x − x*)‖ ≤ " in str(certificate)
 
 
+@pytest.mark.long
 def test_records_hold_images_and_are_verified():
     problem, atoms, support, _ = WORLDS["roads, power 4"]
     L = problem.picture.network.uses

@@ -235,6 +235,7 @@ def paper_run(**declared):
     return ez.solve(problem, ez.Samples(np.zeros((S, 1)), support=box), ez.ForwardBackward(step=GAMMA), iterations=20)
 
 
+@pytest.mark.long
 def test_the_papers_numbers_through_certify():
     found = ez.certify(paper_run(**PAPER), 0.05, UniformStability(loss_bound=LOSS))
     assert found.terms["empirical_risk"] == pytest.approx(0.0, abs=1e-12)
@@ -246,6 +247,7 @@ def test_the_papers_numbers_through_certify():
     assert found.verdict == "conditional"
 
 
+@pytest.mark.long
 def test_the_cocoercive_form_grows_with_the_iterations():
     box = ez.sets.Box(-1.0, 1.0, dim=1)
     problem = ez.Inclusion(box, lambda x, xi: 0.01 * x**3 + xi, declared=ez.declare(M=M, theta=5.0))

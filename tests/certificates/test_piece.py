@@ -59,7 +59,7 @@ def flat(tree):
     return np.concatenate([np.ravel(leaf) for leaf in tree]) if isinstance(tree, list) else np.ravel(tree)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_on_the_piece_x_is_what_solving_finds_and_just_off_it_is_not(name):
     """At m̂ + t·d, t up to where the first margin ends; and half as far beyond."""
@@ -104,6 +104,7 @@ def test_an_aggregative_game_by_blocks_is_the_same_as_whole():
         np.testing.assert_allclose(getattr(made[0], do)(R), getattr(made[1], do)(R), atol=1e-12)
 
 
+@pytest.mark.long
 def test_multipliers_of_shared_constraints_beside_a_curved_function():
     """Regression: the curvature of an elastic net moves z, and no normal carries that."""
     h, way = [np.array([-2.0, -0.5]), np.array([-1.0, 0.3])], (-0.2, 0.3)
@@ -121,6 +122,7 @@ def test_multipliers_of_shared_constraints_beside_a_curved_function():
         np.testing.assert_allclose(found.prices + found.price_slopes @ d, there.multipliers, atol=1e-9)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("agents", "has"), [(5, True), (600, False)])
 def test_strategies_of_several_leaves_have_pieces_where_the_matrix_is_written_down(agents, has):
     """Regression: beyond that the blocks of agents are not those of leaves."""

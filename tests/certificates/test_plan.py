@@ -27,6 +27,7 @@ def test_the_answer_is_the_closed_form(line):
     assert plan.best == plan.rows[0]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("of", ["residual", "distance", "exploitability"])
 def test_the_answer_is_the_least_and_size_is_the_inverse(game, of):
     plan = ez.plan(game, 0.05, 0.05, of=of, samples=rows(10, 1))
@@ -70,6 +71,7 @@ def test_the_cost_gap_of_a_minimisation():
     assert row(plan, HOEFFDING).answer == pytest.approx(0.75 * 2 * math.log(40) / 0.02, abs=2)
 
 
+@pytest.mark.long
 def test_without_structure_declared_constants_serve(bent):
     plan = ez.plan(bent, 0.5, 0.05, samples=rows(5, 1))
     assert {found.kind for found in plan.rows if found.answer is not None} == {

@@ -91,6 +91,7 @@ def test_a_function_for_a_rate_is_recorded_wherever_it_is(run, line, kind):
     assert ez.verify(text, line, run.samples)
 
 
+@pytest.mark.long
 def test_round_trip_of_a_game(played, game):
     for kind in (None, UniformStability(), RepairedStability(), VectorStability(), MeanDeviation(Betting())):
         found = ez.verify(ez.certify(played, 0.05, kind).to_json(), game, played.samples)
@@ -157,6 +158,7 @@ def test_round_trip_with_shared_constraints():
     assert found, str(found)
 
 
+@pytest.mark.long
 def test_round_trip_of_a_pytree():
     def value(x, xi):
         return {"a": 2 * x["a"] + xi["p"], "b": x["b"] + jnp.sum(x["a"]) / 5 - xi["q"]}

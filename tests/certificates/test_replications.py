@@ -27,6 +27,7 @@ def by_hand(x, groups):
     return np.array([0.5 * np.sum((x - X) ** 2 - (X.mean(axis=0) - X) ** 2, axis=1) for X in groups])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kept", [True, False])
 def test_the_published_formulas(kept):
     solution = ez.solve(SQUARES, rows(120, 1), holdout=0.5 if kept else None)
@@ -46,6 +47,7 @@ def test_the_published_formulas(kept):
     assert any("too small" in one.evidence for one in found.leans_on) != kept
 
 
+@pytest.mark.long
 def test_the_regularizer_counts():
     lasso = ez.Minimization(lambda x, xi: 0.5 * jnp.sum((x - xi) ** 2), ez.functions.L1(0.3))
     solution = ez.solve(lasso, rows(40, 2), holdout=0.5, x0=np.zeros(2))
@@ -80,6 +82,7 @@ def test_the_jackknife_over_all_bags_is_exact():
     assert jackknife(each, drawn, n, False) == pytest.approx(max(values.var(ddof=1) / n - taken, 0.0))
 
 
+@pytest.mark.long
 def test_a_loss_with_kinks_and_a_known_truth():
     """Newsvendor with uniform demand: the cost above the least is (x − q)²/2 at demand uniform in [0, 1]."""
     news = ez.Minimization(
@@ -104,6 +107,7 @@ def test_always_heuristic_and_never_among_the_sure(kind):
         Tightest([kind, MultipleReplications()])
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
 def test_what_is_refused(kind):
     few = ez.certify(ez.solve(SQUARES, rows(3, 1)), using=kind)

@@ -67,6 +67,7 @@ def balls(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.long
 def test_the_matrices_of_two_agents(known):
     """Nothing is held: T is the inverse of all, and an agent responds by the inverse of its own."""
     H = np.kron(np.diag(BENDS), np.eye(2)) + 0.2 * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(2))
@@ -179,6 +180,7 @@ def test_a_factor_of_a_singular_matrix_has_an_inverse():
 # -- the piece ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("missed", [0.0, 0.03])
 def test_what_a_point_misses_of_its_faces_is_returned_by_blocks_as_by_the_whole(missed):
     """The way back to the face of the constraints, which the rest then follows."""

@@ -64,6 +64,7 @@ def test_plans_come_true_and_half_as_many_will_not_do(name, record_property):
     assert half <= 0.3 or name in SAFE
 
 
+@pytest.mark.long
 def test_a_few_worlds_have_an_answer(monkeypatch):
     """With two worlds and small data sets: a number of samples, what it gives, and no promise."""
     monkeypatch.setattr(simulated, "WORLDS", 2)

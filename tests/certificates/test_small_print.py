@@ -57,6 +57,7 @@ def _duel():
     return ez.Game(costs, [BOX, BOX], shared=SHARED)
 
 
+@pytest.mark.long
 def test_a_game_with_shared_constraints_has_a_piece_with_their_slacks_and_prices():
     """The first is leant on, by a price; the second has room, which is its slack."""
     solution = ez.solve(_duel(), SAMPLES, tol=1e-12)

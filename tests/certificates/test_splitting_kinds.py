@@ -32,7 +32,7 @@ def true_error(problem, run):
     return np.linalg.norm(run.z + (H @ run.x if problem is ADDITIVE else run.x))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", METHODS)
 def test_they_hold_where_the_truth_is_known(name):
     problem, method = METHODS[name]
@@ -82,6 +82,7 @@ def test_what_is_not_proved_is_refused(kind, problem, method, said):
     assert said in str(found)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_a_stability_on_average_is_not_taken_for_sure(monkeypatch, blocks):
     game = ez.Game([lambda x, xi, i=i: x[i] @ x[i] + xi[i] * x[i].sum() for i in (0, 1)], [BOX] * 2)

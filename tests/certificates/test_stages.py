@@ -41,6 +41,7 @@ def _followed(monkeypatch, s=200, seed=1):
     return solution, data, seen
 
 
+@pytest.mark.long
 def test_each_point_is_a_function_of_the_samples_before(monkeypatch):
     sizes = []
     original = stages._solved
@@ -103,6 +104,7 @@ def test_a_range_that_is_too_wide_for_the_weights_keeps_the_point_before(monkeyp
     assert np.isfinite(seen["certificate"].epsilon)
 
 
+@pytest.mark.long
 def test_ranges_over_a_simplex_are_those_of_its_corners():
     """Markowitz: |rᵀw| is at most the largest |r_j| anywhere on the simplex, which a ball about x̂ does not know."""
     r = np.random.default_rng(1).uniform(-0.1, 0.1, size=(60, 4))

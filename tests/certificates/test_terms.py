@@ -28,6 +28,7 @@ def solved(loss, s=200, n=3, A=None):
     return ez.solve(ez.Minimization(loss, A or ez.sets.Ball(2.0, dim=n)), samples)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", LOSSES)
 def test_curvature_and_noise_hold_for_every_point_within(name):
     with double():
@@ -80,6 +81,7 @@ def test_kinks_and_other_forms_are_not_read(loss):
         assert terms_of(local_of(case, case.x, case.samples[0])) is None
 
 
+@pytest.mark.long
 def test_a_nonlinear_loss_is_certified_by_default_from_all_samples():
     found = ez.certify(solved(LOSSES["logistic"], s=400))
     assert isinstance(found.using, AtTheTruth)
@@ -103,6 +105,7 @@ def test_it_misses_no_more_often_than_it_says_and_a_broken_twin_is_convicted(mon
     assert judged(world, solutions, 0.3)["any"] > allowed(30, 0.3)
 
 
+@pytest.mark.long
 def test_hold_out_needs_no_more_than_norms_for_many_entries():
     n, rng = 4000, np.random.default_rng(0)
     problem = ez.Minimization(

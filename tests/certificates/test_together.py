@@ -52,6 +52,7 @@ def _prepared(monkeypatch, solutions):
     return cases
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_memberships_and_residuals_are_those_of_each_case_alone(name):
     solutions = _solved(PROBLEMS[name](), 3, STARTS.get(name))

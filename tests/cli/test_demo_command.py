@@ -4,12 +4,15 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 import epszero as ez
 from epszero.report import FORMS, drawn
 
 demo = import_module("epszero.cli.demo")
 
 
+@pytest.mark.long
 def test_it_prints_and_writes_everything(run, reported, monkeypatch):
     monkeypatch.setattr(demo, "VEHICLES", 2)
     monkeypatch.setattr(demo, "DAYS", 300)

@@ -39,6 +39,7 @@ def _files(folder):
     Path("fleet.csv").write_text(FLEET)
 
 
+@pytest.mark.long
 def test_the_answer_comes_first_then_how_sure_then_what_was_assumed(run):
     result = run(*WORDS)
     assert result.exit_code == 0, result.output
@@ -108,6 +109,7 @@ def test_seeds_change_nothing_but_what_is_likely(run):
     assert first["likely"] != second["likely"]
 
 
+@pytest.mark.long
 def test_wear_in_the_file_counts_and_makes_the_answer_unique(run):
     Path("fleet.csv").write_text("id,need,cap,wear,fee\nA,3,2.5,0.01,0.05\nB,4,3.7,0.02,0.05\n")
     record = json.loads(run(*WORDS, "--json").stdout)
@@ -178,6 +180,7 @@ def test_a_negative_price_makes_nobody_charge_more_than_needed(run):
     assert pl.read_csv("schedules.csv")["kwh"].to_list() == pytest.approx([3, 4])
 
 
+@pytest.mark.long
 def test_a_night_crosses_midnight_and_vehicles_come_and_go(run):
     days = days_of()
     Path("fleet.csv").write_text(
@@ -218,6 +221,7 @@ def test_a_rate_of_mixing_is_the_user_s_word(run):
     assert record["sure"]["verdict"] == "conditional"
 
 
+@pytest.mark.long
 def test_a_refused_page_says_what_to_do_without_words_of_python(run):
     result = run(*WORDS, "--mixing", "5,0.99", "--report", "page.html")
     assert result.exit_code == 1

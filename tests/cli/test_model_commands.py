@@ -17,6 +17,7 @@ GAME = ("model.py:game", "--samples", "data.csv")
 KNOWN = (*GAME, "--support", "0,0.5")
 
 
+@pytest.mark.long
 def test_solve_prints_the_solution_and_writes_it(run):
     result = run("solve", *GAME, "--out", "x.csv")
     assert result.exit_code == 0
@@ -56,6 +57,7 @@ duel = ez.Game([first, second], [ez.sets.Box(0.0, 1.0, dim=1)] * 2)
 """
 
 
+@pytest.mark.long
 def test_each_agent_may_have_its_own_data(run, refused):
     Path("duel.py").write_text(DUEL)
     for name, mean in (("first", 0.25), ("second", 0.75)):
@@ -102,6 +104,7 @@ def test_certify_as_json_is_a_record_that_verifies(run, reported):
     assert Path("p.html").read_text() == "<!doctype html>"
 
 
+@pytest.mark.long
 def test_without_a_support_the_certificate_is_refused_with_the_remedy(run, reported):
     result = run("certify", *GAME, "--report", "p.html")
     assert result.exit_code == 1
@@ -185,6 +188,7 @@ def _game():
         return game
 
 
+@pytest.mark.long
 def test_a_run_that_does_not_converge_is_no_answer(run):
     result = run("solve", *GAME, "--iterations", 2, "--tol", "1e-30", "--out", "x.csv")
     assert result.exit_code == 1

@@ -16,6 +16,7 @@ import epszero as ez
 COMMAND = (sys.executable, "-m", "epszero")
 
 
+@pytest.mark.long
 def test_in_a_pipe_there_are_no_colours_and_no_bars(folder):
     Path("model.py").write_text(
         "import jax.numpy as jnp\nimport epszero as ez\n"
@@ -30,6 +31,7 @@ def test_in_a_pipe_there_are_no_colours_and_no_bars(folder):
     assert sorted(os.listdir()) == ["data.csv", "model.py"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 def test_ctrl_c_ends_with_130_and_one_line(folder):
     Path("model.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(60)\n")
@@ -44,6 +46,7 @@ def test_ctrl_c_ends_with_130_and_one_line(folder):
     assert sorted(os.listdir()) == ["data.csv", "model.py"]
 
 
+@pytest.mark.some(3)
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 @pytest.mark.parametrize(("wait", "again"), [(0.5, False), (1.0, True), (1.8, True)])
 def test_ctrl_c_in_the_first_seconds_ends_with_130_and_one_line(folder, wait, again):
@@ -65,6 +68,7 @@ SURE = (
 LONG = "import jax\ndef slow(x):\n    return jax.lax.fori_loop(0, 10**9, lambda _, s: s + jnp.sum(jnp.sin(x)), 0.0)\n"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
 def test_ctrl_c_inside_a_compiled_program_ends_it_at_once(folder):
     """The main thread hears of nothing while a program runs: somebody else must listen."""
@@ -79,6 +83,7 @@ def test_ctrl_c_inside_a_compiled_program_ends_it_at_once(folder):
     assert (process.returncode, out, err) == (130, "", "Interrupted.\n")
 
 
+@pytest.mark.some(3)
 @pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
 @pytest.mark.parametrize("words", [("--help",), ("solve", "model.py:sure"), ("solve", "model.py:sure", "--json")])
 def test_a_pipe_that_nobody_reads_ends_it_without_a_word(folder, words):
@@ -90,6 +95,7 @@ def test_a_pipe_that_nobody_reads_ends_it_without_a_word(folder, words):
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+@pytest.mark.some(2)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
 @pytest.mark.parametrize("words", [("--version",), ("solve", "model.py:sure")])
 def test_a_full_disk_behind_stdout_has_a_sentence(folder, words):
@@ -99,6 +105,7 @@ def test_a_full_disk_behind_stdout_has_a_sentence(folder, words):
     assert (ended.returncode, ended.stderr) == (2, b"stdout: No space left on device.\n")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="a shell of another kind")
 def test_closed_streams_are_nobody_s(folder):
     """With stdout closed, the next file that is opened would be taken for it."""
@@ -108,6 +115,7 @@ def test_closed_streams_are_nobody_s(folder):
     assert Path("x.csv").read_text().startswith("x0,x1\n")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="names of another kind")
 def test_reports_go_through_links_and_into_devices(folder):
     Path("model.py").write_text(SURE)
@@ -140,6 +148,7 @@ SHELLS = {  # what the scripts of Typer hand over
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("line", "word"),
@@ -184,6 +193,7 @@ def test_names_are_those_that_type_checkers_see():
         assert getattr(ez, name) is (home if room == "epszero" else getattr(home, name))
 
 
+@pytest.mark.long
 def test_every_name_is_there_whatever_was_loaded_before():
     rooms = "import epszero.certificates, epszero.report\nimport epszero as ez\n"
     told = python("-c", f"{rooms}print(*(type(one).__name__ for one in (ez.solve, ez.audit, ez.report)))")

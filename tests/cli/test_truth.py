@@ -31,6 +31,7 @@ def game():
     return ez.models.ev_charging(vehicles=2, hours=4, need=(2.0, 6.0))
 
 
+@pytest.mark.long
 def test_the_truth_of_a_small_fleet(game, pool):
     certificate = ez.certify(ez.solve(game, pool.take(300, seed=1)))
     found = truth.truth_of(certificate, pool)

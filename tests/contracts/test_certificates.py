@@ -113,6 +113,7 @@ def test_every_kind_is_in_this_suite():
     assert public - {Kind} == {type(kind) for kind, _ in KINDS.values()} | labelled
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("name", "where"), USES)
 def test_a_smaller_delta_gives_no_smaller_epsilon(name, where):
     found = [ez.certify(solved(where), delta, KINDS[name][0]) for delta in DELTAS]

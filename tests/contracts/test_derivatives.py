@@ -94,7 +94,7 @@ def check_element(P: Any) -> None:
     assert eigenvalues.max() <= 1 + 1e-9
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @every
 def test_the_derivative_is_that_of_finite_differences(name):
     of = mapped(name)
@@ -109,6 +109,7 @@ def test_the_derivative_is_that_of_finite_differences(name):
         np.testing.assert_allclose(P, np.stack(columns, axis=1), atol=2e-5)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", sorted(CASES.keys() - SOLVERS - CYCLES))
 def test_on_kinks_it_is_an_element_of_the_generalized_Jacobian(name):
     of, rng = mapped(name), np.random.default_rng(1)

@@ -264,7 +264,7 @@ def test_every_public_function_is_registered():
     assert {type(f) for f, _, _ in BATCHES} == public - {ez.Zero, ez.SeparableSum}  # these have no batch of parameters
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @every
 @pytest.mark.parametrize("step", [0.3, 2.0])
 def test_prox_is_what_a_solver_finds(case, step):
@@ -283,7 +283,7 @@ def test_value_is_the_written_expression(case):
             close(case.function(x), slow, 1e-8)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @every
 @EXAMPLES
 @given(data=st.data(), step=STEPS)
@@ -304,7 +304,7 @@ def test_no_pair_beats_fenchel_and_young(case, data, step):
         assert gap >= -1e-9 * (1 + case.norm(x) * case.norm(y))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @each_of_arrays
 @EXAMPLES
 @given(data=st.data(), step=STEPS)
@@ -316,7 +316,7 @@ def test_moreau_splits_a_point_in_two(case, data, step):
     close(case.function(z) + case.function.conjugate(p), case.dot(p, z), 1e-8, case.norm(p) * case.norm(z))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @every
 def test_a_batch_of_points_and_steps_is_a_loop(case):
     f, v, steps = case.function, case.points(3), np.array([0.1, 1.0, 5.0])
@@ -327,7 +327,7 @@ def test_a_batch_of_points_and_steps_is_a_loop(case):
         np.testing.assert_allclose(f.prox(v[0], steps), [f.prox(v[0], step) for step in steps], atol=1e-12)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("batch", "members", "shape"), BATCHES, ids=lambda x: type(x).__name__)
 def test_a_batch_of_functions_is_a_loop(batch, members, shape):
     size = len(members)
@@ -352,7 +352,7 @@ def test_a_single_function_is_its_own_member():
         assert case.function.member(()) is case.function
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @every
 def test_jit_and_vmap_give_the_same(case):
     f, v, steps = case.function, case.points(3), np.array([0.1, 1.0, 5.0])

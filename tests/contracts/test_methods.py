@@ -87,7 +87,7 @@ TYPICAL = ["simplex", "l1", "resolvent"]  # B lives on the whole space, as forwa
 PAIRS = [(FIRST, side) for side in SIDES] + [(method, side) for method in OTHERS for side in TYPICAL]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(8)
 @pytest.mark.parametrize(("method", "side"), PAIRS)
 def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     A = SIDES[side]
@@ -101,6 +101,7 @@ def test_z_is_in_A_of_x_and_the_residual_is_what_it_says(method, side):
     assert solution.residual <= tol
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("method", METHODS | NOISY)
 def test_z_is_in_A_of_x_before_convergence_too(method):
     for K in (0, 1, 5):
@@ -118,6 +119,7 @@ def test_the_membership_test_itself_can_fail():
     assert A.gap(np.full(n, 0.1), np.ones(n)) > 1e-3
 
 
+@pytest.mark.long
 def test_all_methods_find_the_same_zero():
     problem = ez.Inclusion(SIDES["simplex"], B)
     tols = {name: ANCHORED.get(name, 1e-10) for name in METHODS}
@@ -138,6 +140,7 @@ def loss(x, xi):
     return 0.5 * x @ (H + H.T) @ x / 2 - xi @ x
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("method", MINIMIZING)
 @pytest.mark.parametrize("side", ["simplex", "l1", "box"])
 def test_minimisers_too(method, side):
@@ -199,7 +202,7 @@ def split(i):
 GAME = ez.Game([split(0), split(1)], [ez.sets.Box(-1, 1, dim=2), ez.sets.Ball(0.8, dim=2)], shared=(G, b))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("method", COUPLED)
 def test_with_shared_constraints_too(method):
     tol = ANCHORED.get(method.removesuffix(", shared"), 1e-9)
@@ -223,6 +226,7 @@ ALL = METHODS | MINIMIZING | COUPLED | NOISY
 KNOWN = Premises(R=2.0, mu=0.9, kappa=4.5, theta=0.9 / 4.5**2, diameter=2.0)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("method", ALL)
 def test_stability_is_bounded_or_refused_in_a_sentence(method):
     smooth = ez.Minimization(loss, SIDES["box"]) if method in MINIMIZING else ez.Inclusion(SIDES["box"], B)

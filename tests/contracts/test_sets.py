@@ -73,7 +73,7 @@ def check_all(case: Case, v: Any, w: Any) -> None:
     check_membership(case, v)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @every_set
 def test_projection(case: Case) -> None:
     @seeded
@@ -114,7 +114,7 @@ def test_diameter(case: Case) -> None:
         np.testing.assert_allclose(np.where(np.isinf(diameter), 1e5, diameter), np.minimum(furthest, 1e5), rtol=1e-4)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @every_set
 def test_batches_and_transformations(case: Case) -> None:
     """One call on a batch, a loop, jit and vmap agree; single precision under the user's jit agrees to its digits."""

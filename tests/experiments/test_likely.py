@@ -54,6 +54,7 @@ def test_what_the_past_promises_is_the_conditional_mean_of_the_chain():
     assert drawn.promised == pytest.approx(np.mean(means, axis=0))
 
 
+@pytest.mark.long
 def test_the_floor_is_the_best_of_all_corners():
     law, s = laws()["rare"], 200
     share = 1 - DELTA ** (1 / s)

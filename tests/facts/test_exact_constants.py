@@ -206,7 +206,7 @@ def multiplied(rng, kind, n, p):
     return F, H0, H
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_matrices_over_a_box(kind):
     rng = np.random.default_rng(30 + KINDS.index(kind))
@@ -310,7 +310,7 @@ def test_aggregative_games_written_down(kind):
         assert rough <= facts.M.value <= np.sqrt(N * n) * (2 * np.linalg.norm(J, 2) * np.sqrt(N * n) + R)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("TRIALS", [4, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_aggregative_games_through_their_structure(kind, TRIALS, monkeypatch):

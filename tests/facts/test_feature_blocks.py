@@ -75,6 +75,7 @@ def broken(region, loss, support):
     return [name for name, right in said.items() if not right]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_features_lie_where_it_is_said(loss, support):

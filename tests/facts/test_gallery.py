@@ -215,7 +215,7 @@ SAME = {
 }  # fmt: skip
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", SAME)
 def test_what_is_not_declared_is_solved_alike(name):
     plain, declared, samples = SAME[name]

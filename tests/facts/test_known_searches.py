@@ -258,6 +258,7 @@ def test_slopes_between_points():
     assert steep.value == pytest.approx(1 - 1 / 0.1)  # between ±0.1, the nearest that are tried
 
 
+@pytest.mark.long
 def test_extremes_of_a_linear_operator():
     """The least and the steepest slope are those of the Jacobian, times the least or the largest factor."""
     least = np.linalg.eigvalsh((J + J.T) / 2)[0]

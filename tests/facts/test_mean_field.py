@@ -78,6 +78,7 @@ def _charging(agents: int) -> tuple[ez.AggregativeGame, ez.Samples, ez.Samples]:
     return game, ez.Samples(prices, support=ez.sets.Box(0.0, 0.2, dim=4)), ez.Samples(np.full((1, 4), 0.1))
 
 
+@pytest.mark.long
 def test_many_agents_get_the_distance_of_the_s_lemma():
     """Above the size up to which a Jacobian is written down: shorter than ‖e‖/μ, and above the truth."""
     game, samples, law = _charging(400)

@@ -251,6 +251,7 @@ PRICES = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", PRICES)
 def test_oligopolies_against_dense_search(name):
     rng = np.random.default_rng(7)

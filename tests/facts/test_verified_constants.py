@@ -246,7 +246,7 @@ def near(found, truth):
     )  # fmt: skip
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", QUICK)
 def test_the_usual_effort_is_enough_for_some(name):
     case = CASES[name]()
@@ -257,7 +257,7 @@ def test_the_usual_effort_is_enough_for_some(name):
     assert near(found, truth)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in (*QUICK, *LOOSE)])
 def test_little_effort_is_safe(name):
     case = CASES[name]()
@@ -451,6 +451,7 @@ def test_only_points_of_the_domain_count(name):
     assert around.kappa > 3 * truth.kappa
 
 
+@pytest.mark.long
 def test_a_pole_outside_of_the_domain_does_no_harm():
     within = ez.sets.Simplex(dim=2)
     case = inequality(lambda x: x + 1 / (1.6 - x[0] - x[1]) - 1 / (x[0] + x[1] - 0.4), within, 2)

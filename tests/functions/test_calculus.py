@@ -38,7 +38,7 @@ SAME = [
 ]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("made", "plain"), [case[1:] for case in SAME], ids=[case[0] for case in SAME])
 def test_two_ways_to_say_the_same(made, plain):
     np.testing.assert_allclose(made.prox(V, STEPS), plain.prox(V, STEPS), atol=1e-12)

@@ -47,6 +47,7 @@ def optimality_of_variation(v, p, height):
     return max(outside, slack, np.abs(u[..., -1]).max()) / size
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("n", [2, 7, 60, 500])
 @pytest.mark.parametrize("height", [0.0, 0.01, 1.0, 30.0, 1e12])
 def test_variation_on_walks_steps_and_ties(n, height):

@@ -116,6 +116,7 @@ class TestLongHistory(History.TestCase):
     settings = settings(max_examples=15, stateful_step_count=30, phases=NO_SHRINKING)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ASKED)
 def test_fresh_objects_agree_with_each_other(name):
     """What this file compares with must be no matter of chance or of the clock."""

@@ -77,6 +77,7 @@ def held(problem):
     return {name: len(one) if isinstance(one, dict) else one for name, one in kept.items()}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ASKED)
 def test_nothing_is_written_on_the_problem(name):
     """Every attribute is the object that it was."""
@@ -110,6 +111,7 @@ def wells():
     return ez.Game([first_well, second_well], [ez.sets.Box(-2.0, 2.0, dim=1)] * 2, declared=ez.declare(monotone=True))
 
 
+@pytest.mark.long
 def test_verify_does_not_believe_the_notes_of_a_record():
     """A non-convex game whose note was taken out, and whose savings were filled in, is not a game that holds up."""
     samples = uniform([-0.1], [0.1], 40, 0)
@@ -131,6 +133,7 @@ def test_verify_does_not_believe_the_notes_of_a_record():
     assert not ez.verify(json.dumps(forged), wells(), samples)
 
 
+@pytest.mark.long
 def test_verify_does_not_depend_on_what_the_problem_was_asked_before():
     samples = uniform([-1], [1], 40, 0)
     text = ez.certify(ez.solve(bumpy(), samples, ez.ForwardBackward(), x0=BENT)).to_json()
@@ -152,6 +155,7 @@ def saturated():
     )
 
 
+@pytest.mark.long
 def test_an_honest_record_holds_up_with_a_step_per_block():
     samples = uniform([-1], [1], 40, 0)
     method = ez.ForwardBackward(step={"a": 0.5, "b": 0.2})
@@ -175,6 +179,7 @@ def bound_together():
     return ez.Game([first_bound, second_bound], boxes, shared=(np.ones((1, 4)), np.array([-1.0])))
 
 
+@pytest.mark.long
 def test_an_honest_record_holds_up_after_the_preconditioned_method():
     samples = uniform([0, 0], [1, 1], 40, 0)
     method = ez.PreconditionedForwardBackward(step=0.05)
@@ -213,6 +218,7 @@ def test_R_is_one_number(name):
     assert (provenance, evidence) in {(said.provenance, said.evidence), over}
 
 
+@pytest.mark.long
 def test_a_plan_promises_nothing_that_no_certificate_can_keep():
     """The game is seen not to be convex, so nothing bounds what an agent could save, with however many samples."""
     samples = uniform([-0.1], [0.1], 40, 0)
@@ -227,6 +233,7 @@ def test_a_plan_promises_nothing_that_no_certificate_can_keep():
 # -- solve_many --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ASKED)
 def test_one_of_many_is_the_one(name):
     asked = ASKED[name]
@@ -245,6 +252,7 @@ def heavy(own, average, xi, p):
     return p["w"] * own @ own + xi @ own + 0.1 * average @ own
 
 
+@pytest.mark.long
 def test_a_game_keeps_parameters_of_its_own():
     mine = {"w": np.array([1.0, 2.0])}
     game = ez.AggregativeGame(heavy, mine, ez.sets.Box(-1.0, 1.0, dim=2))
@@ -263,6 +271,7 @@ def test_samples_keep_values_of_their_own():
     assert not difference(of_solution(ez.solve(turning(), samples)), before)
 
 
+@pytest.mark.long
 def test_a_declaration_does_not_reach_the_problem_it_was_made_from():
     problem, samples = shared(), uniform([0, 0], [1, 1], 20, 3)
     alone = of_certificate(ez.certify(ez.solve(shared(), samples)))

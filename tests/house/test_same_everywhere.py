@@ -79,7 +79,7 @@ def test_leanings_are_read():
     assert {"mu", "kappa", "theta", "R", "M"} <= {name for name, _, _ in found}
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", GALLERY)
 def test_a_constant_is_the_same_in_an_audit_and_in_a_certificate(name):
     """Number, provenance and evidence."""
@@ -97,7 +97,7 @@ def test_a_constant_is_the_same_in_an_audit_and_in_a_certificate(name):
 MEANINGS = {"distance": "distance", "exploitability": "exploitability", "cost gap": "cost_gap"}
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("name", GALLERY)
 def test_a_plan_promises_only_what_a_certificate_can_say(name):
     """Where a certificate has no bound on something, a plan has none, for the same reason."""
@@ -139,7 +139,7 @@ RUNS = [(name, method) for name, one in GALLERY.items() for method in METHODS
         if one.blocks_shared or method != "preconditioned"]  # fmt: skip
 
 
-@pytest.mark.some(29)
+@pytest.mark.some(58)
 @pytest.mark.parametrize(("name", "method"), RUNS)
 def test_solutions_made_together_are_those_made_one_by_one(name, method):
     exhibit, many = GALLERY[name], [data_of(name, seed) for seed in (0, 1, 2)]
@@ -213,7 +213,7 @@ def varied(name, variant):
 RECORDS = [(name, variant) for name, one in GALLERY.items() for variant in VARIANTS if makes_sense(one, variant)]
 
 
-@pytest.mark.some(29)
+@pytest.mark.some(58)
 @pytest.mark.parametrize(("name", "variant"), RECORDS)
 def test_every_honest_record_holds_up(name, variant):
     """Whatever was certified, refusals too, is found again from the record, the problem and the data."""
@@ -237,6 +237,7 @@ def test_the_gallery_is_certified():
     assert len(finite) >= len(GALLERY) - 3, sorted(set(GALLERY) - set(finite))
 
 
+@pytest.mark.long
 def test_runs_are_not_all_refused():
     points = [varied(name, "step") for name in ("affine", "game", "aggregative")]
     assert all(np.isfinite(ravel_pytree(one.point)[0]).all() for one in points)

@@ -81,6 +81,7 @@ def test_nothing_depends_on_the_units(of_x, of_B):
     np.testing.assert_allclose(there.x / of_x, here.x, atol=1e-7)
 
 
+@pytest.mark.long
 def test_agents_have_steps_in_proportion_to_their_units():
     """Two agents whose strategies are measured in units that differ by 1e6: the run is that of the same game in one."""
     by = np.array([1.0, 1e6])

@@ -44,6 +44,7 @@ def test_iterates_are_the_published_ones_and_without_a_smooth_part_chambolle_poc
         assert abs(found.check().gap) < 1e-12
 
 
+@pytest.mark.long
 def test_on_shared_constraints_it_is_preconditioned_forward_backward():
     game = ez.Game(
         [lambda x, xi: 0.5 * x[0] @ Q @ x[0] - xi @ x[0]], [ez.sets.Box(-1, 1, dim=n)], shared=(L, np.full(m, 0.1))

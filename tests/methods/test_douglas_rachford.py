@@ -73,6 +73,7 @@ def test_a_bent_operator_is_solved_for_as_well_as_was_asked(K):
     assert found.check().residual == pytest.approx(found.residual, abs=1e-13)
 
 
+@pytest.mark.long
 def test_an_accuracy_out_of_reach_stops_the_run():
     found = ez.solve(
         ez.Inclusion(BOX, bent), ez.Samples(DATA), ez.DouglasRachford(1.5, accuracy=1e-30), x0=X0, tol=1e-9, throw=False
@@ -94,6 +95,7 @@ def test_the_error_of_the_inner_solve_is_what_is_measured():
     assert 1e-6 < np.linalg.norm(rough.p - exact.p) <= rough.off <= 1e2
 
 
+@pytest.mark.long
 def test_a_rotation_that_forward_backward_leaves_is_solved():
     S = np.array([[0.0, 1.0], [-1.0, 0.0]])
     problem = ez.Inclusion(ez.sets.WholeSpace(dim=2), lambda x, xi: S @ x - xi)

@@ -42,6 +42,7 @@ def plain_loop(step, K, relaxation=1.0, x0=None):
 STEPS = {"one": 0.3, "per agent": np.array([0.1, 0.2, 0.3, 0.4]), "schedule": lambda k: 0.4 / jnp.sqrt(k + 1.0)}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("K", [0, 1, 2, 17])
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
 def test_the_output_of_K_iterations_is_the_papers(K, step):
@@ -52,6 +53,7 @@ def test_the_output_of_K_iterations_is_the_papers(K, step):
     assert solution.iterations == K
 
 
+@pytest.mark.long
 def test_relaxation():
     method = ez.ForwardBackward(step=0.3, relaxation=0.6)
     solution = ez.solve(problem(), SAMPLES, method, x0=np.ones((AGENTS, HOURS)), iterations=9)
@@ -61,6 +63,7 @@ def test_relaxation():
     assert solution.check().in_domain
 
 
+@pytest.mark.long
 def test_blocks_and_stacked_agree_iterate_for_iterate():
     """The same game with x as a list of blocks, one function and one step per block."""
 
@@ -133,6 +136,7 @@ def test_the_best_step_contracts_as_claimed_and_no_other_does_better():
     assert min(factors) >= rate - 1e-9
 
 
+@pytest.mark.long
 def test_a_declared_step_is_taken_and_named_where_nothing_better_is_known():
     declared = ez.declare(mu=1.0, kappa=2.5)
     bent = ez.VariationalInequality(lambda x, xi: operator(x, xi) + 0.1 * jnp.tanh(x), STRATEGIES, declared=declared)
@@ -173,6 +177,7 @@ def test_backtracking_recovers_from_a_start_in_a_steep_place():
     assert solution.iterations < 2000
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("start", [-800.0, -30.0, 0.0, 20.0, 300.0])
 def test_backtracking_survives_flat_steep_and_overflowing_places(start):
     stated = ez.Minimization(lambda x: jnp.sum(jnp.exp(x) - 3 * x))
@@ -180,6 +185,7 @@ def test_backtracking_survives_flat_steep_and_overflowing_places(start):
     np.testing.assert_allclose(solution.x, np.log(3), atol=1e-8)
 
 
+@pytest.mark.long
 def test_backtracking_says_so_when_the_operator_is_a_rotation():
     stated = ez.Inclusion(ez.sets.Box(-1, 1, dim=2), lambda x: jnp.stack([x[1], -x[0]]))
     with pytest.raises(ez.SolveError, match="not look cocoercive") as caught:
@@ -217,6 +223,7 @@ def test_steps_that_do_not_fit_are_refused_before_anything_runs(step, words):
         ez.solve(problem(), SAMPLES, ez.ForwardBackward(step=step), x0=np.zeros((AGENTS, HOURS)))
 
 
+@pytest.mark.long
 def test_a_schedule_may_give_steps_by_block():
     sets = [ez.sets.Box(-1, 1, dim=2), ez.sets.Box(-1, 1, dim=3)]
     stated = ez.Inclusion(sets, lambda x: [x[0] - 0.5, 2 * x[1] + 0.5])

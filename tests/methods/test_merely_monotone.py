@@ -99,6 +99,7 @@ def test_the_best_step_minimises_the_factor_of_the_theory(mu, kappa):
     assert steps.limit == pytest.approx(1 / kappa)
 
 
+@pytest.mark.long
 def test_extragradient_stays_where_the_operator_is_defined():
     """∇(−log x) exists for x > 0 only; forward-backward-forward must notice and shorten its step."""
     problem = ez.VariationalInequality(lambda x: 2.0 - 1 / x, over=ez.sets.Box(1e-3, 5.0, dim=3))

@@ -103,6 +103,7 @@ def test_runs_come_as_near_as_claimed_and_twins_are_convicted(name):
         assert any(away > claim / 6 for away, claim, k in found if k > 0)
 
 
+@pytest.mark.long
 def test_the_known_step_is_the_one_with_the_least_factor():
     H = np.array([[0.5, 2.0], [-2.0, 0.5]])
     problem = ez.Inclusion(ez.sets.Box(-np.ones(2), 1.0), lambda x: H @ x)
@@ -138,6 +139,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", REFUSED)
 def test_where_nothing_is_known_the_certificates_for_any_algorithm_are_named(name):
     make, facts, said = REFUSED[name]

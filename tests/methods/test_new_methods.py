@@ -30,7 +30,7 @@ METHODS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", METHODS)
 def test_many_runs_in_one_loop_are_the_same_as_one_by_one(name):
     problem = LEAST if name.startswith("fast forward") else PROBLEM
@@ -50,7 +50,7 @@ def _halves(x):
 BLOCKS = ez.Inclusion([ez.sets.Box(-np.ones(2), 1.0), ez.functions.L1(0.2 * np.ones(2))], _halves)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", [name for name in METHODS if not name.startswith(("fast forward", "Anderson"))])
 def test_steps_by_block_are_one_step_in_other_units(name):
     """u = Γ^{-½}x turns Γ into 1: the set is scaled, the weight of the ℓ1 norm too, and B becomes Γ^½B(Γ^½u)."""

@@ -45,7 +45,7 @@ def plain_loop(alpha, beta, K):
     return x, z, y
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("K", [0, 1, 12])
 @pytest.mark.parametrize("alpha", [0.1, np.array([0.05, 0.1, 0.2])], ids=["one", "per agent"])
 def test_iterates_are_those_of_a_plain_loop(alpha, K):

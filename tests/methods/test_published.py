@@ -140,6 +140,7 @@ PUBLISHED = {
 CASES = [(name, side) for name in PUBLISHED for side in ("box", "l1")] + [("fast optimistic gradient", "free")]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("name", "side"), CASES)
 def test_iterates_are_the_published_ones_and_their_elements_true(name, side):
     kind, share, published = PUBLISHED[name]
@@ -333,6 +334,7 @@ def test_anderson_is_the_published_iteration_with_its_safeguard():
     np.testing.assert_allclose(found, by_hand, atol=1e-7)
 
 
+@pytest.mark.long
 def test_anderson_never_ends_above_what_it_kept_and_needs_fewer_steps():
     problem, g = ez.Minimization(loss, SIDES["l1"][0]), 1 / LARGEST
     _, found = states(problem, ez.Anderson(ez.ForwardBackward(g)), X0, 60)

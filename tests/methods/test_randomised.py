@@ -56,6 +56,7 @@ def test_mini_batches_are_the_published_iteration(B):
     assert found.residual == pytest.approx(np.linalg.norm((y - x) / gamma + values(B, x, DATA)), abs=1e-12)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("B", [sloped, bent])
 def test_variance_reduction_is_the_published_iteration(B):
     K, gamma, p, b = 40, 0.05, 0.3, 2
@@ -72,6 +73,7 @@ def test_variance_reduction_is_the_published_iteration(B):
     np.testing.assert_allclose(found.x, x, atol=1e-13)
 
 
+@pytest.mark.long
 def test_variance_reduction_converges_where_mini_batches_do_not():
     one, other = (
         run(bent, method(2, 0.05), 2000) for method in (ez.LooplessVarianceReduction, ez.MiniBatchForwardBackward)
@@ -107,6 +109,7 @@ def resolvents(v, gamma):
     return np.concatenate([np.clip(v[:2], -0.4, 0.4), np.sign(v[2:]) * np.maximum(np.abs(v[2:]) - 0.1 * gamma, 0)])
 
 
+@pytest.mark.long
 def test_random_blocks_are_the_published_iteration():
     K, gamma = 12, 0.2
     with jax.enable_x64(True):
@@ -125,6 +128,7 @@ def test_random_blocks_are_the_published_iteration():
     assert abs(found.check().gap) < 1e-12
 
 
+@pytest.mark.long
 def test_delays_are_the_published_iteration():
     K, gamma, D = 12, 0.1, 3
     with jax.enable_x64(True):
@@ -157,6 +161,7 @@ def test_with_full_batches_they_are_forward_backward(method, K):
     assert one.residual == pytest.approx(other.residual, abs=1e-15)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("K", [0, 9])
 @pytest.mark.parametrize("method", [ez.RandomBlock(2, 0.2), ez.Asynchronous(0, 0.2)])
 def test_with_all_blocks_or_no_delay_they_are_forward_backward(method, K):
@@ -164,6 +169,7 @@ def test_with_all_blocks_or_no_delay_they_are_forward_backward(method, K):
     assert np.abs(np.concatenate(one.x) - np.concatenate(other.x)).max() <= 1e-16
 
 
+@pytest.mark.long
 def test_many_data_sets_at_once_give_what_each_gives_alone():
     sets = [ez.Samples(DATA), ez.Samples(DATA[::-1] + 0.1), ez.Samples(DATA[:7])]
     for method in (ez.MiniBatchForwardBackward(4, 0.1, seed=2), ez.LooplessVarianceReduction(4, 0.1, seed=2)):

@@ -28,6 +28,7 @@ CASES = {  # problem, samples, what is said, and another method that is named
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CASES)
 def test_it_is_what_solve_takes_and_it_says_why(name):
     problem, samples, why, other = CASES[name]
@@ -40,6 +41,7 @@ def test_it_is_what_solve_takes_and_it_says_why(name):
     assert other is None or any(one.startswith(other) for one in found.others)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name][3]])
 def test_what_else_is_named_can_be_run(name):
     problem, samples, _, _ = CASES[name]

@@ -170,7 +170,7 @@ OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", OTHERS)
 def test_operators_known_by_their_constants_never_exceed_the_claim(name):
     B, method, known, support = OTHERS[name]

@@ -57,6 +57,7 @@ def test_affine_operators_never_exceed_the_claim(name):
             assert len(claim.q) == len(claim.c) == K + 1
 
 
+@pytest.mark.long
 def test_a_bent_operator_with_constants_that_hold_everywhere_never_exceeds_the_claim():
     problem = ez.Inclusion(BOX, bent)
     facts = replace(BENT, everywhere=True)
@@ -70,6 +71,7 @@ def test_a_bent_operator_with_constants_that_hold_everywhere_never_exceeds_the_c
         assert merely.difference(S) > claim.difference(S)
 
 
+@pytest.mark.long
 def test_a_rotation_has_a_claim_too():
     J = SKEW / TURN
     seen, settled = worst(ez.Inclusion(BALL, affine), ez.DouglasRachford(1.0), X0, 10, *corners(J))
@@ -82,6 +84,7 @@ TIGHT = {  # least share of the claim that is attained on the line B = 0.8x + ξ
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", TIGHT)
 def test_claims_are_tight_on_a_line_and_smaller_ones_are_false(name):
     method, tight = TIGHT[name]
@@ -103,6 +106,7 @@ def swapped(data, i):
     return other
 
 
+@pytest.mark.long
 def test_each_sample_moves_a_run_of_mini_batches_by_no_more_than_its_own_claim():
     rng, K, s = np.random.default_rng(0), 9, 6
     problem, method = ez.Inclusion(BOX, random_slope), ez.MiniBatchForwardBackward(2, 0.3, seed=5)
@@ -120,6 +124,7 @@ def test_each_sample_moves_a_run_of_mini_batches_by_no_more_than_its_own_claim()
     assert seen.max() > claim.mean_difference(s) / 3
 
 
+@pytest.mark.long
 def test_the_mean_is_not_a_bound_for_every_sample():
     """On a line the sample of the last batch moves the output by its own claim, exactly, and by more than the mean."""
     method, facts = ez.MiniBatchForwardBackward(1, 0.5, seed=0), Premises(2.0, jacobian=np.array([[0.8]]))
@@ -152,6 +157,7 @@ def by_entry(x, xi):
     return [v[:1], v[1:2], v[2:]]
 
 
+@pytest.mark.long
 def test_random_blocks_never_exceed_the_claim_on_average_over_seeds():
     rng, K = np.random.default_rng(1), 8
     problem, J = ez.Inclusion(GRID, by_entry), JACOBIANS[2]
@@ -191,6 +197,7 @@ def saddle(z, xi):
     return [0.4 * z[0] + L.T @ z[1] + xi[:2], -L @ z[0] + xi[2:]]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("method", [ez.CondatVu(0.8, 0.9, restarts=False), ez.ChambollePock(0.4, 1.5, restarts=False)])
 def test_condat_vu_never_exceeds_the_claim(method):
     problem = ez.Inclusion([ez.sets.Box(-2.0, 2.0, dim=2), ez.sets.Ball(1.0, dim=1)], saddle)
@@ -223,6 +230,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("problem", "method", "facts", "said"), REFUSED)
 def test_what_is_not_known_is_refused_in_a_sentence(problem, method, facts, said):
     data, x0 = (LOW[None], None) if problem is TWO else (corners(np.eye(n))[0][None], X0)

@@ -66,7 +66,7 @@ def flat(point):
     return np.concatenate([np.ravel(leaf) for leaf in point]) if isinstance(point, list) else np.ravel(point)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("method", SHARES)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_rates_are_no_worse_than_proved(name, method):
@@ -88,6 +88,7 @@ def test_rates_are_no_worse_than_proved(name, method):
         assert np.linalg.norm(ends[-1] - zero) <= 1e-2
 
 
+@pytest.mark.long
 def test_on_a_rotation_forward_backward_diverges_as_theory_says():
     """‖x⁺‖² = (1 + γ²)‖x‖² for B(x) = Jx, J a turn by a right angle."""
     turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
@@ -109,6 +110,7 @@ def test_the_constant_of_extra_anchored_gradient_is_that_of_its_theorem():
     assert 0.8 * np.sqrt(260) <= scaled.max() <= np.sqrt(260)
 
 
+@pytest.mark.long
 def test_fast_forward_backward_has_the_rate_of_its_theorem_and_restarts_make_it_linear():
     Q = np.diag(np.geomspace(1e-3, 1.0, n))
     problem = ez.Minimization(lambda x: 0.5 * (x - PLANTED) @ Q @ (x - PLANTED) - NORMAL @ x, BOX)

@@ -28,6 +28,7 @@ def bounded():
     return ez.solve(game)
 
 
+@pytest.mark.long
 def test_the_closed_form(interior):
     mean, firms = interior.samples.values.mean(axis=0), interior.problem.parameters
     for market in range(2):
@@ -40,6 +41,7 @@ def test_the_duopoly_of_the_textbooks(page):
     np.testing.assert_allclose(page["duopoly"], np.full((2, 1), (10.0 - 1.0) / 3), atol=1e-7)
 
 
+@pytest.mark.long
 def test_bounds_that_bind_against_the_potential(bounded):
     q = cp.Variable((3, 2))
     total = cp.sum(q, axis=0)

@@ -52,6 +52,7 @@ def test_the_equilibrium_minimises_the_potential(solution):
     assert solution.check_equilibrium().largest <= 1e-8
 
 
+@pytest.mark.long
 def test_with_a_capacity_the_multipliers_agree_too(crowded):
     x, multipliers = equilibrium_by_potential(crowded, capacity=3.3)
     np.testing.assert_allclose(crowded.x, x, atol=1e-6)
@@ -152,6 +153,7 @@ def test_the_picture_shows_the_capacity_and_its_price(crowded):
     assert [label.get_text() for label in scarcity.get_xticklabels()][:3] == ["20:00", "22:00", "0:00"]
 
 
+@pytest.mark.long
 def test_vehicles_that_are_there_in_part_and_charge_no_more_than_they_need():
     present = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 1.0]])
     fleet = {"need": [2.0, 3.0], "cap": [2.0, 2.0]}

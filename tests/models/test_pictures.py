@@ -57,6 +57,7 @@ def told(figure):
     return re.sub(r"\s+", " ", figure.get_supxlabel())
 
 
+@pytest.mark.long
 def test_charging_has_bars_of_the_average_of_each_vehicle_and_of_the_capacity(crowded):
     figure = drawn(crowded)
     demand, each, _, scarcity = figure.axes
@@ -68,6 +69,7 @@ def test_charging_has_bars_of_the_average_of_each_vehicle_and_of_the_capacity(cr
     assert told(figure) == "error bars: with 95 % all hold together, with the certificate"
 
 
+@pytest.mark.long
 def test_many_vehicles_are_drawn_as_their_average_alone():
     game = ez.models.ev_charging(vehicles=60, hours=3, need=3.0, cap=9.0, wear=0.05, fee=0.05, reference=1.0)
     figure = drawn(certified(game, 0.1 + uniform(-0.001, 0.001, (800, 3)), 0.09, 0.11))
@@ -75,6 +77,7 @@ def test_many_vehicles_are_drawn_as_their_average_alone():
     assert ends(figure.axes[0]).shape == (2, 3)
 
 
+@pytest.mark.long
 def test_cournot_has_bars_of_quantities_totals_and_multipliers(sellers):
     quantity, total, price = drawn(sellers).axes
     q, own = sellers.solution.x, sellers.intervals
@@ -85,6 +88,7 @@ def test_cournot_has_bars_of_quantities_totals_and_multipliers(sellers):
     np.testing.assert_allclose(ends(price), [mean - sellers.multipliers.upper, mean - sellers.multipliers.lower])
 
 
+@pytest.mark.long
 def test_routing_says_the_bounds_of_every_flow_rounded_outward(braess):
     game, solution = braess.solution.problem, braess.solution
     band = braess.interval(game.picture.network.uses)
@@ -99,6 +103,7 @@ def test_routing_says_the_bounds_of_every_flow_rounded_outward(braess):
     assert not any("…" in text.get_text() for text in drawn(braess, labels=False).axes[0].texts)
 
 
+@pytest.mark.long
 def test_matrix_games_say_why_they_have_no_bars():
     known = ez.certify(ez.solve(ez.models.zero_sum([[0, 1, -1], [-1, 0, 2], [1, -2, 0]])))
     assert told(drawn(known)) == "without error bars: nothing is uncertain here"
@@ -120,6 +125,7 @@ def test_a_piece_that_is_not_certified_is_drawn_without_bars():
     assert game.plot(unsure.solution).get_supxlabel() == ""
 
 
+@pytest.mark.long
 def test_a_guess_is_called_one():
     game = ez.models.cournot(firms=2)
     solution = ez.solve(game, ez.Samples(uniform(18, 22, (500, 1))))

@@ -20,6 +20,7 @@ def bridge(example):
     return ez.solve(page["game"], x0=[[6.0, 0.0, 0.0]])  # page's own start is the equilibrium
 
 
+@pytest.mark.long
 def test_braess_with_the_bridge(bridge):
     traffic = ez.models.traffic(bridge)
     np.testing.assert_allclose(traffic.path_flows[0], [2.0, 2.0, 2.0], atol=1e-7)

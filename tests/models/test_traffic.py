@@ -39,6 +39,7 @@ def bridge():
 # -- known equilibria --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_braess(bridge):
     model, solution = bridge
     np.testing.assert_allclose(model.link_flows(solution), [4, 2, 2, 4, 2], atol=1e-9)

@@ -31,6 +31,7 @@ def known(page):
     return page["solution"]
 
 
+@pytest.mark.long
 def test_the_value_is_that_of_the_linear_programme(known):
     x, y = known.x
     value = value_by_linear_programming(MATRIX)

@@ -68,7 +68,7 @@ def own(costs, i, x, y):
     return lambda v: costs[i]([*x[:i], v, *x[i + 1 :]])
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_values_gradients_and_jacobians_are_those_of_each_cost_alone(name):
     make, x = KINDS[name]
@@ -103,6 +103,7 @@ def test_who_does_not_care_is_found():
     assert sorted(agent for batch in every.batches for agent in batch.indifferent()) == [4]
 
 
+@pytest.mark.long
 def test_what_is_never_the_own_strategy_may_be_anything():
     """x_j³ of others does not make the own gradient nonlinear, though it is one place of one program."""
     costs = [lambda x, i=i: D[i] * x[i][0] ** 2 + sum(x[j][0] ** 3 for j in range(N) if j != i) for i in range(N)]
@@ -111,6 +112,7 @@ def test_what_is_never_the_own_strategy_may_be_anything():
     assert "constant own Hessians" in str(ez.certify(solution))
 
 
+@pytest.mark.long
 def test_a_game_of_sixty_is_the_solution_of_its_linear_system():
     many = 60
     rng = np.random.default_rng(0)
@@ -128,7 +130,7 @@ def test_a_game_of_sixty_is_the_solution_of_its_linear_system():
     assert certificate.verdict == "guaranteed"
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("noise", ["additive", "coefficients"])
 def test_with_samples_many_agents_find_what_few_would(noise, shared):

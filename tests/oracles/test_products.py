@@ -74,6 +74,7 @@ def problems(see):
 PLAIN, HIDDEN = problems(lambda value: value), problems(hidden)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_average_over_features_is_that_over_samples(name):
     problem, samples, many = PLAIN[name]

@@ -30,6 +30,7 @@ GAMES = {
 ONE_EVALUATION = {"affine in features", "agents"}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", GAMES)
 def test_the_mean_over_a_batch_is_the_slow_sum(name):
     problem = GAMES[name]

@@ -65,7 +65,7 @@ def shared(rng):
     return ez.Game(costs, [ez.sets.Box(0.0, 1.0, dim=1)] * 3, lambda x: c * sum(v[0] for v in x) - 0.5), None
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("make", [inequality, nonlinear, loss, game, many_agents, aggregative, shared])
 def test_nothing_is_compiled_for_new_numbers(make):
     answers = []

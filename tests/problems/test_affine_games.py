@@ -177,7 +177,7 @@ def random_cars(rng):
 
 
 @pytest.mark.parametrize("TRIALS", [2, pytest.param(10, marks=pytest.mark.long)])
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_random_games_of_agents_alike_with_sets_of_their_own(sparse, TRIALS):
     rng = np.random.default_rng(11 + sparse)

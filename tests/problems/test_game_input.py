@@ -221,6 +221,7 @@ def test_a_shared_constraint_that_is_not_convex_is_warned_of(x0):
         ez.solve(game, x0=x0, iterations=0)
 
 
+@pytest.mark.long
 def test_a_shared_constraint_that_is_not_convex_is_not_called_infeasible():
     with pytest.warns(ez.ConvexityWarning, match="^shared: constraint 0 is not convex"):
         ez.solve(ez.Game(COSTS, BOXES, shared=lambda x: 1.0 - x[0] @ x[0]), iterations=0)

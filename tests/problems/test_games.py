@@ -113,6 +113,7 @@ def test_an_agents_gradient_needs_no_other_agents_cost():
 # -- whose data --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_data_set_for_each_agent_of_its_own_length():
     expected = equilibrium(PRICES)
     for game in (AGGREGATIVE, GAME):
@@ -216,6 +217,7 @@ def test_agents_alike_without_parameters():
     np.testing.assert_allclose(solution.x, np.full((4, 2), 1 / (2 + 1 + 1 / 4)), atol=1e-8)
 
 
+@pytest.mark.long
 def test_agents_alike_whose_strategies_have_parts():
     def cost(own, average, car):
         through = average["u"] @ own["u"] - own["u"].sum() + average["v"].sum()

@@ -39,6 +39,7 @@ def profit_lost(own, average, unit_cost):
     return jnp.sum(own * (unit_cost - DEMAND + SLOPE * FIRMS * average))
 
 
+@pytest.mark.long
 def test_linear_cournot():
     """x_i = (a − (n + 1) c_i + Σ c)/(b (n + 1)) while all sell; the firm with the highest cost stays out here."""
     sellers = UNIT_COST[:4]
@@ -60,6 +61,7 @@ def test_linear_cournot():
     assert (check.at_most >= check.saving).all()
 
 
+@pytest.mark.long
 def test_rosens_duopoly_with_a_shared_constraint():
     """½x₁² − x₁x₂ and x₂² + x₁x₂ with x₁ + x₂ ≥ 1: the normalised equilibrium for equal weights is (1, 0), λ = 1."""
     costs = [lambda x: 0.5 * x[0] @ x[0] - x[0] @ x[1], lambda x: x[1] @ x[1] + x[0] @ x[1]]
@@ -83,6 +85,7 @@ def ball(x):
     return x[0] @ x[0] + x[1] @ x[1] - 1.0
 
 
+@pytest.mark.long
 def test_two_agents_that_share_a_ball():
     """F = 2(x − t): the variational equilibrium is the projection t/‖t‖, with λ = ‖t‖ − 1."""
     solution = ez.solve(ez.Game(DISC, [ez.sets.Box(-2.0, 2.0, dim=2)] * 2, shared=ball), tol=1e-10)

@@ -22,6 +22,7 @@ def test_known_and_data_driven_are_one_path():
         np.testing.assert_allclose(one.x, other.x, atol=1e-14)
 
 
+@pytest.mark.long
 def test_points_may_be_any_pytree():
     A = {"w": ez.functions.L1(0.1), "b": ez.sets.WholeSpace(), "pair": [ez.sets.NonNegative(), ez.sets.Simplex()]}
 
@@ -51,6 +52,7 @@ def test_one_function_serves_every_leaf_below_it():
     np.testing.assert_allclose(solution.x["b"], -1.75, atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_product_and_a_separable_sum_are_their_members():
     def F(x):
         return [x[0] - 2.0, x[1] + 2.0]
@@ -75,12 +77,14 @@ def test_a_data_set_for_each_block():
     np.testing.assert_allclose(solution.check().residual, solution.residual, atol=1e-12)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("over", [ez.sets.Box(-1, 1), ez.sets.WholeSpace(), ez.sets.BoxBudget(-1, 1, at_least=-2)])
 def test_the_dimension_is_inferred_where_only_one_makes_sense(over):
     solution = ez.solve(ez.VariationalInequality(lambda x, xi: x - xi, over=over), SAMPLES)
     assert solution.x.shape == (3,)
 
 
+@pytest.mark.long
 def test_a_batch_of_sets_gives_a_matrix_of_strategies():
     over = ez.sets.BoxBudget(0.0, 1.0, at_least=np.array([0.5, 1.0, 2.0]))
     solution = ez.solve(ez.VariationalInequality(lambda x, xi: x + xi**2, over=over), SAMPLES)
@@ -106,6 +110,7 @@ def test_a_problem_shows_what_it_is():
     assert "additive" in repr(ez.VariationalInequality(ez.oracles.Additive(lambda x: x), over=ez.sets.Box(0, 1)))
 
 
+@pytest.mark.long
 def test_solving_again_does_not_compile_again():
     problem = ez.VariationalInequality(lambda x, xi: x - xi, over=ez.sets.Box(-9, 9, dim=3))
     ez.solve(problem, SAMPLES, tol=1e-8, x0=np.zeros(3))

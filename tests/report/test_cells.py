@@ -61,6 +61,7 @@ def certificate(game, prices):
     return ez.certify(ez.solve(game, prices))
 
 
+@pytest.mark.long
 def test_a_certificate_says_its_numbers_rounded_outward(certificate):
     text = seen(certificate)
     assert "Verdict: conditional." in text

@@ -45,6 +45,7 @@ def few():
     return game, ez.certify(ez.solve(game, DATA))
 
 
+@pytest.mark.long
 def test_few_agents_are_bars_with_names_and_error_bars(few):
     game, certificate = few
     figure = drawn(game, certificate.solution, certificate=certificate)
@@ -58,6 +59,7 @@ def test_few_agents_are_bars_with_names_and_error_bars(few):
     assert drawn(game, certificate.solution).get_supxlabel() == ""
 
 
+@pytest.mark.long
 def test_many_agents_are_their_mean_with_its_bounds():
     game = fleet(30)
     certificate = ez.certify(ez.solve(game, DATA))
@@ -78,6 +80,7 @@ def test_shared_constraints_have_a_panel_of_their_own():
         np.testing.assert_allclose(ends(prices), [certificate.multipliers.lower, certificate.multipliers.upper])
 
 
+@pytest.mark.long
 def test_games_with_strategies_alike_share_a_panel_and_others_have_their_own():
     costs = [lambda x: jnp.sum((x[0] - 1) ** 2), lambda x: jnp.sum((x[1] + 1) ** 2)]
     alike = ez.Game(costs, [ez.sets.Box(-2.0, 2.0, dim=2)] * 2)
@@ -90,6 +93,7 @@ def test_games_with_strategies_alike_share_a_panel_and_others_have_their_own():
     assert (one.get_ylabel(), other.get_ylabel()) == ("agent 0", "agent 1")
 
 
+@pytest.mark.long
 def test_minimisation_variational_inequality_and_parts():
     loss = ez.Minimization(lambda x, xi: 0.5 * jnp.sum(x**2) - xi @ x, ez.sets.Box(0.0, 1.0, dim=3))
     certificate = ez.certify(ez.solve(loss, DATA))

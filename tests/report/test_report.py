@@ -37,6 +37,7 @@ def embedded(page, name):
     return json.loads(re.search(rf'id="{name}">(.*?)</script>', page.html, re.DOTALL).group(1))
 
 
+@pytest.mark.long
 def test_a_full_page(certificate):
     page = report(certificate, seed=7, command=["epszero", "demo", "--seed", "7"])
     digest = certificate.solution.samples.digest()
@@ -112,6 +113,7 @@ def audit(game, walk):
     return ez.audit(game, walk, budget=0.3)
 
 
+@pytest.mark.long
 def test_refused(game, walk, audit):
     refused = ez.certify(ez.solve(game, walk))
     page = report(refused, audit)
@@ -129,7 +131,7 @@ def test_parts_alone_and_none(certificate, game, prices, audit):
     assert all(f'id="{name}"' in report(plan, None, audit, certificate).html for name in ("plan", "audit", "answer"))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("shape", ["minimisation", "dictionary", "one", "own data", "no samples", "large x"])
 def test_every_shape_of_problem(shape):
     rng = np.random.default_rng(0)
@@ -258,6 +260,7 @@ def sellers():
     return ez.certify(ez.solve(game, ez.Samples(rows, support=ez.sets.Box((17.0, 27.0), (23.0, 33.0)))))
 
 
+@pytest.mark.long
 def test_sums_and_multipliers_have_error_bars_rounded_outward(sellers):
     html = report(sellers).html
     for caption, band in (
@@ -306,6 +309,7 @@ def test_where_there_are_no_error_bars_the_page_says_why(sellers):
     assert "No error bars" not in report(sellers.solution).html
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", ["game", "inclusion", "one each"])
 def test_entries_have_error_bars_in_every_kind_of_problem(kind):
     box = ez.sets.Box(-9.0, 9.0, dim=2)
@@ -325,6 +329,7 @@ def test_entries_have_error_bars_in_every_kind_of_problem(kind):
     np.testing.assert_allclose(told, lower, rtol=2e-3)
 
 
+@pytest.mark.long
 def test_a_picture_of_ones_own_need_not_know_of_certificates(prices):
     box = ez.sets.Box(-9.0, 9.0, dim=4)
     plain = ez.Game([lambda x, xi: x[0] @ x[0] - xi @ x[0]], [box], picture=lambda solution: Figure())

@@ -47,6 +47,7 @@ def data_of(solution):
     return solution.samples
 
 
+@pytest.mark.long
 def test_what_is_loaded_certifies_to_the_same_bits(solution, saved):
     again = ez.load(saved, game())
     assert same(again, solution)
@@ -142,6 +143,7 @@ def test_data_that_are_no_matrix(nest, tmp_path):
     np.testing.assert_array_equal(again.x, one.x)
 
 
+@pytest.mark.long
 def test_shared_constraints_and_data_of_each_agent(tmp_path):
     costs = [lambda x, xi: jnp.sum(x[0] ** 2) - xi @ x[0], lambda x, xi: jnp.sum(x[1] ** 2) + xi @ x[0] - xi @ x[1]]
     boxes = [ez.sets.Box(0.0, 1.0, dim=2)] * 2
@@ -238,6 +240,7 @@ def test_damaged_files_are_refused_in_a_sentence(saved, tmp_path):
         ez.load(tmp_path, game())
 
 
+@pytest.mark.long
 def test_wrong_words(solution, tmp_path):
     with pytest.raises(ez.InputError, match="path: must be the name of a file, but it is a int"):
         solution.save(3)

@@ -134,6 +134,7 @@ def trustworthy(found):
     return fair and np.mean(found.max(axis=1) >= 20) <= 0.05
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("law", ["normal", "rare", "coin", "days"])
 def test_the_martingale_is_fair(law):
     assert trustworthy(paths(LAWS[law], order._sequential))

@@ -38,6 +38,7 @@ def _inside(support: S.Set, rows: np.ndarray) -> np.ndarray:
     return inside_support(support, values)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(OFFSETS, WIDTHS, st.sampled_from(list(_sets(0.0, 1.0))), st.integers(0, 1000), st.floats(0.01, 20.0))
 def test_the_width_is_the_measure(at, width, name, seed, excess):
@@ -50,6 +51,7 @@ def test_the_width_is_the_measure(at, width, name, seed, excess):
     assert not _inside(support, at + (0.75 + excess) * width * around).any()
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(OFFSETS, WIDTHS, st.sampled_from(list(_sets(0.0, 1.0))), st.integers(0, 1000))
 def test_points_of_the_boundary_are_inside(at, width, name, seed):
@@ -83,6 +85,7 @@ def test_every_side_has_its_own_width():
     assert inside_support(uneven["polyhedron"], rows).tolist() == [True, False, False]
 
 
+@pytest.mark.long
 def test_a_simplex_forgives_what_rounding_does_to_sums():
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.ones(50), size=200)
@@ -122,6 +125,7 @@ def test_samples_far_from_zero_are_refused_by_everyone():
     assert ez.certify(ez.solve(known, data, iterations=5)).verdict == "refused"
 
 
+@pytest.mark.long
 def test_a_product_may_be_declared():
     """The parts of a sample are asked, not one long row."""
     parts = S.Product({"a": S.Box(0.0, 1.0, dim=1), "b": S.Box(0.0, 1.0, dim=2)})

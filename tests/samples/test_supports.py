@@ -37,6 +37,7 @@ def loss(x, xi):
     return 0.5 * jnp.sum(x**2) - xi @ x
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("call", SUPPORTS)
 def test_every_support_of_the_table_serves(call):
     rows, support = SUPPORTS[call]
@@ -54,6 +55,7 @@ def test_every_support_of_the_table_serves(call):
         ez.Samples(outside, support=support)
 
 
+@pytest.mark.long
 def test_a_label_in_a_range_and_the_rest_in_a_ball():
     support = ez.sets.Product([ez.sets.Box(-1, 1, dim=1), ez.sets.Ball(1.0, dim=2)])
     assert "ez.Samples.from_arrays([labels, others], support=…)" in PAGE

@@ -45,7 +45,7 @@ def steps(problem, x, agents):
         return step_by_rows(A, B, x, Gamma, r), ByAgents().step(A, B, x, Gamma, r)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("agents", [10, 13])
 @pytest.mark.parametrize("side", SIDES)
 def test_it_is_the_step_of_the_blocks(side, agents):
@@ -54,6 +54,7 @@ def test_it_is_the_step_of_the_blocks(side, agents):
     np.testing.assert_allclose(one, other, atol=1e-9 * np.abs(other).max())
 
 
+@pytest.mark.long
 def test_where_own_hessians_are_not_diagonal_there_is_none_and_another_way_is_taken():
     problem, x = game(mixed, SIDES["budget"], 10)
     one, other = steps(problem, x, 10)
@@ -66,11 +67,13 @@ def test_where_own_hessians_are_not_diagonal_there_is_none_and_another_way_is_ta
     assert not system.fits
 
 
+@pytest.mark.long
 def test_nor_where_a_projection_bends_in_several_directions():
     problem, x = game(apart, ez.sets.Ball(0.3, dim=T), 10)
     assert steps(problem, 3 * x, 10)[0] is None
 
 
+@pytest.mark.long
 def test_a_game_of_thousands_ends_exactly():
     rng, agents = np.random.default_rng(0), 4000
     wear = rng.uniform(0.002, 0.2, agents)

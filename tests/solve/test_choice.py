@@ -22,6 +22,7 @@ CHOSEN = {  # problem → how the description begins, and where the step comes f
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_the_method_suits_what_is_known(name):
     oracle, samples, method, step = CHOSEN[name]
@@ -31,6 +32,7 @@ def test_the_method_suits_what_is_known(name):
     assert solution.notes == ()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("costs", "shared", "method"),
     [
@@ -53,6 +55,7 @@ def test_what_is_shown_not_to_be_monotone_is_refused_before_it_runs():
     assert ez.solve(problem, None, ez.ForwardBackward(), iterations=3).notes == ()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("oracle", "why"),
     [
@@ -68,6 +71,7 @@ def test_what_is_not_proved_is_run_and_the_residual_is_the_proof(oracle, why):
     np.testing.assert_allclose(BOX.project(solution.x - oracle(solution.x)), solution.x, atol=1e-8)
 
 
+@pytest.mark.long
 def test_what_is_refuted_on_the_way_is_called_stationary():
     solution = ez.solve(ez.VariationalInequality(lambda x: x**3 - x, BOX), x0=[0.1, 0.1])
     assert solution.status is ez.Status.STATIONARY

@@ -21,6 +21,7 @@ def told(problem, *arguments, **keywords):
     return str(caught.value)
 
 
+@pytest.mark.long
 def test_a_jump_is_no_convergence_and_is_told_with_its_place():
     """The step shrinks to nothing there: that must hide no residual."""
     said = told(ez.VariationalInequality(jumping, BOX), x0=[1.0, -1.0])
@@ -28,6 +29,7 @@ def test_a_jump_is_no_convergence_and_is_told_with_its_place():
     assert "B jumps by 2 where x[0] passes 0.3:" in said or "B jumps by 2 where x[1] passes 0.3:" in said
 
 
+@pytest.mark.long
 def test_what_is_smoothed_is_solved():
     d = 1e-4
     smooth = ez.VariationalInequality(lambda x: x + 2 * jax.nn.sigmoid((x - 0.3) / d) - 1, BOX)  # of 2d·softplus(t/d)
@@ -57,6 +59,7 @@ n, SLOPES = 5, np.geomspace(1.0, 1e8, 5)
 UNITS = ez.VariationalInequality(lambda x: SLOPES * x - SLOPES / 3, ez.sets.Box(-np.ones(5), 1.0))
 
 
+@pytest.mark.long
 def test_scales_that_differ_are_told_and_both_remedies_work():
     said = told(UNITS, None, ez.ForwardBackward(), iterations=2000, tol=1e-6)
     assert "the slope of B is 1.0e+00 in x[0] and 1.0e+08 in x[4]" in said
@@ -71,6 +74,7 @@ COSTS = [lambda x: (x[0][0] - 1) ** 2 + 0.1 * x[0][0] * x[1][0], lambda x: (x[1]
 LINES = [ez.sets.Box(-3.0, 3.0, dim=1)] * 2
 
 
+@pytest.mark.long
 def test_no_slater_point_is_told_with_the_row_and_room_makes_it_solvable():
     def h(x):
         return jnp.stack([x[0] @ x[0] - 9.0, x[0] @ x[0] + x[1] @ x[1]])
@@ -84,6 +88,7 @@ def test_no_slater_point_is_told_with_the_row_and_room_makes_it_solvable():
     assert solution.check_equilibrium().largest < 1e-6
 
 
+@pytest.mark.long
 def test_a_slater_point_is_found_where_there_is_one():
     """The ball is small and far from the middle of the box; the run fails for want of iterations only."""
     game = ez.Game(COSTS, LINES, shared=lambda x: (x[0][0] - 2) ** 2 + (x[1][0] + 2) ** 2 - 1e-4)
@@ -96,6 +101,7 @@ def test_where_nothing_is_seen_nothing_is_said():
     assert not any(word in said for word in ("jumps", "Scales", "room", "not monotone"))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("status", "remedy"),
     [(ez.Status.DIVERGED, ez.AdaptiveGoldenRatio()), (ez.Status.DIVERGED, None), (ez.Status.STALLED, None)],

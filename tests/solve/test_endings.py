@@ -47,6 +47,7 @@ def test_exactly_K_iterations_end_without_complaint():
     assert solution.iterations == 25
 
 
+@pytest.mark.long
 def test_a_tol_that_is_not_reached_raises_and_the_error_carries_the_solution():
     with pytest.raises(ez.SolveError, match="iterations used up.*raise iterations") as caught:
         ez.solve(SLOW, x0=[1, 1], tol=1e-12, iterations=50)
@@ -154,6 +155,7 @@ def test_holdout_keeps_samples_aside():
     np.testing.assert_allclose(solution.x, solution.samples.values.mean(), atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_returns_what_there_is():
     script = textwrap.dedent("""

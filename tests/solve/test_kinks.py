@@ -128,6 +128,7 @@ def programmes():
 PROGRAMMES = programmes()
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", PROGRAMMES)
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 def test_the_optimum_is_that_of_another_modelling_language(name):
@@ -189,7 +190,7 @@ CONCAVE = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", CONCAVE)
 @pytest.mark.filterwarnings("ignore::epszero.ConvexityWarning")
 def test_what_is_not_convex_is_not_solved_as_if_it_were(name):
@@ -199,6 +200,7 @@ def test_what_is_not_convex_is_not_solved_as_if_it_were(name):
     assert "programme" not in solution.method.description
 
 
+@pytest.mark.long
 def test_a_kink_that_is_not_followed_is_named_with_a_remedy():
     def by_indicator(x, r):
         return (r[0] - x[0]) * (0.7 - (r[0] < x[0]))
@@ -209,6 +211,7 @@ def test_a_kink_that_is_not_followed_is_named_with_a_remedy():
     assert "smooth it" in str(caught.value)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("method", [ez.ForwardBackward(), ez.ForwardBackward(step=0.1)])
 def test_a_named_method_is_told_of_the_way_that_works(method):
     problem = ez.Minimization(newsvendor, ez.sets.Box(0.0, 10.0, dim=1))
@@ -216,6 +219,7 @@ def test_a_named_method_is_told_of_the_way_that_works(method):
         ez.solve(problem, DEMAND[:501], method)
 
 
+@pytest.mark.long
 def test_a_regularizer_that_does_not_fit_is_named():
     problem = ez.Minimization(lambda x, r: jnp.abs(x - r).sum(), ez.functions.L2(0.05))
     data = np.random.default_rng(0).normal(size=(30, 2))
@@ -223,6 +227,7 @@ def test_a_regularizer_that_does_not_fit_is_named():
         ez.solve(problem, data, x0=np.zeros(2))
 
 
+@pytest.mark.long
 def test_many_shapes_of_points():
     rows = np.random.default_rng(4).normal(size=(30, 12))
 
@@ -257,6 +262,7 @@ def test_squares_of_kinks_are_smooth_and_go_the_usual_way():
     assert solution.subgradient is None
 
 
+@pytest.mark.long
 def test_no_least_value_is_said():
     with pytest.raises(ez.SolveError, match="no least value"):
         ez.solve(ez.Minimization(lambda x, r: jnp.maximum(x[0], x[0] - r[0])), DEMAND[:50], x0=np.zeros(1))
@@ -298,6 +304,7 @@ def test_certificates_speak_of_the_same_point(declared):
     assert ez.verify(certificate.to_json(), problem, data)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("loss", "side", "data"),
     [

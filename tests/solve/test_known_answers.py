@@ -26,12 +26,14 @@ def test_box_constrained_quadratic_programme():
     np.testing.assert_allclose(ez.solve(problem).x, [0.6764706, 0], atol=1e-7)
 
 
+@pytest.mark.long
 def test_lasso():
     problem = ez.Minimization(lambda x: 0.5 * jnp.sum((LASSO_A @ x - LASSO_B) ** 2), ez.functions.L1(2.9))
     solution = ez.solve(problem, x0=np.zeros(5))
     np.testing.assert_allclose(solution.x, [-0.3877279, 0, 0, 0.0217415, 0.6168435], atol=1e-7)
 
 
+@pytest.mark.long
 def test_oligopoly_of_murphy_sherali_and_soyster():
     """Five firms, demand Q = 5000 p^-1.1; Math. Prog. 24 (1982). The published equilibrium has four digits."""
     c, beta, K, elasticity = np.array([10, 8, 6, 4, 2.0]), np.array([1.2, 1.1, 1.0, 0.9, 0.8]), 5.0, 1.1

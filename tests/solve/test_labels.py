@@ -22,6 +22,7 @@ def certificate():
     return ez.certify(ez.solve(game, DATA))
 
 
+@pytest.mark.long
 def test_a_line_per_agent(certificate):
     frame = certificate.solution.to_frame()
     assert isinstance(frame, pl.DataFrame)
@@ -46,6 +47,7 @@ def test_error_bars_line_by_line(certificate):
         certificate.to_frame("multipliers")
 
 
+@pytest.mark.long
 def test_games_parts_and_numbers():
     costs = [lambda x: jnp.sum((x[0] - 1) ** 2), lambda x: jnp.sum((x[1] + 1) ** 2)]
     game = ez.solve(ez.Game(costs, [ez.sets.Box(-2.0, 2.0, dim=2), ez.sets.Box(-2.0, 2.0, dim=1)]))

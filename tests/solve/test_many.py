@@ -15,7 +15,7 @@ GENERAL = ez.VariationalInequality(lambda x, xi: jnp.tanh(x - xi) + 0.1 * x, ove
 ADDITIVE = ez.VariationalInequality(ez.oracles.Additive(lambda x: 2 * x, lambda xi: -xi), over=BOX)
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("problem", [GENERAL, ADDITIVE], ids=["general", "additive"])
 @pytest.mark.parametrize("method", [None, ez.ForwardBackward(0.3), ez.ForwardBackward(0.3, relaxation=0.5)])
 @pytest.mark.parametrize("until", [{"iterations": 7}, {"tol": 1e-8}])

@@ -49,7 +49,7 @@ def same(one, other):
     assert one.residual == other.residual
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(12)
 @pytest.mark.parametrize("name", POLYHEDRAL)
 def test_affine_problems_over_polyhedra_end_exactly(name):
     A = POLYHEDRAL[name]
@@ -62,6 +62,7 @@ def test_affine_problems_over_polyhedra_end_exactly(name):
     assert abs(check.gap) < 1e-10  # supports of intersections are a solver's
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", ["box", "simplex", "l1", "polyhedron"])
 def test_it_is_never_worse_than_the_method_alone(name):
     """The same splitting method, so many steps, without and with the finish."""
@@ -101,6 +102,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_problems(name):
     F, over = DEGENERATE[name]
@@ -109,6 +111,7 @@ def test_degenerate_problems(name):
     np.testing.assert_allclose(over.project(solution.x - F(solution.x)), solution.x, atol=1e-11)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("condition", [1e4, 1e6, 1e8])
 @pytest.mark.parametrize("dense", [False, True], ids=["diagonal", "dense"])
 def test_conditioning_is_no_obstacle(dense, condition):
@@ -139,6 +142,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_in_A(name):
     A, written = FUNCTIONS[name]
@@ -154,6 +158,7 @@ def test_functions_in_A(name):
     assert "Newton" in solution.finished
 
 
+@pytest.mark.long
 def test_logistic_regression():
     loss = ez.Minimization(lambda x: jnp.mean(jnp.logaddexp(0.0, -LABELS * (X @ x))), ez.functions.L1(0.01))
     solution = ez.solve(loss, x0=np.zeros(20), tol=1e-14)
@@ -161,6 +166,7 @@ def test_logistic_regression():
     assert "Newton" in solution.finished
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("turn", [0.0, 3.0])
 def test_shared_affine_constraints_with_their_multipliers(turn):
     """Against the equations that the equilibrium solves: x₁ + x₂ = 1 binds, 2x₁ ≤ 9 does not."""
@@ -186,6 +192,7 @@ SLOW = ez.VariationalInequality(slow, ez.sets.BoxBudget(-3.0, 3.0, at_most=6.0, 
 MANY = [ez.Samples(np.random.default_rng(k).normal(size=(20, 2)) * [1.0, 1e5]) for k in range(3)]
 
 
+@pytest.mark.long
 def test_many_are_finished_as_each_alone():
     together = ez.solve_many(SLOW, MANY)
     for one, samples in zip(together, MANY, strict=True):
@@ -197,6 +204,7 @@ def test_many_are_finished_as_each_alone():
         np.testing.assert_allclose(one.x, samples.values.mean(axis=0) / [1.0, 1e5], atol=1e-9)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "keywords", [{"method": ez.ForwardBackward()}, {"iterations": 500}], ids=["method", "iterations"]
 )
@@ -233,6 +241,7 @@ def test_a_resolvent_of_ones_own_is_not_differentiated():
     assert differentiable(ez.Inclusion(ez.functions.L1(), lambda x: x).A)
 
 
+@pytest.mark.long
 def test_where_B_does_not_exist_a_shorter_step_is_taken():
     """∇(−log x) is NaN below 0, where a whole Newton step from the right leads to."""
     F = lambda x: jnp.array([1.0, 1e4]) * (2.0 - 1 / x)  # noqa: E731

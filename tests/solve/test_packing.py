@@ -35,7 +35,7 @@ METHODS = {
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_stacked_or_not_the_answer_is_one(name, monkeypatch):
     game = ez.Game([cost(i) for i in range(N)], [strategies(i) for i in range(N)], declared=ez.declare(monotone=True))
@@ -50,6 +50,7 @@ def test_stacked_or_not_the_answer_is_one(name, monkeypatch):
     assert stacked.iterations == plain.iterations
 
 
+@pytest.mark.long
 def test_with_shared_constraints(monkeypatch):
     def build():
         costs = [lambda x, i=i: 0.5 * D[i] * x[i] @ x[i] - x[i][0] for i in range(N)]

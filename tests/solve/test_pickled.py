@@ -55,6 +55,7 @@ def check_elsewhere(certified, folder):
         assert told[name] == (expected, expected), name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_another_process_certifies_to_the_same_bits(certified, tmp_path):
     check_elsewhere(certified, tmp_path)

@@ -42,6 +42,7 @@ def test_each_iteration_averages_ten_more_fresh_samples():
     assert found.drawn == 10 + 20 + 30 + 40
 
 
+@pytest.mark.long
 def test_it_finds_the_equilibrium_of_the_uniform_law_and_not_of_the_pool():
     found = ez.reference_equilibrium(GAME, POOL, iterations=150, seed=0)
     uniform = ez.solve(GAME, ez.Samples((LOW + HIGH)[None] / 2)).x
@@ -52,6 +53,7 @@ def test_it_finds_the_equilibrium_of_the_uniform_law_and_not_of_the_pool():
     np.testing.assert_array_equal(found.x, again.x)
 
 
+@pytest.mark.long
 def test_costs_of_their_own_are_averaged_too():
     costs = [lambda x, xi: (x[0] - xi[:1]) @ (x[0] - xi[:1]), lambda x, xi: (x[1] - x[0]) @ (x[1] - x[0])]
     game = ez.Game(costs, [ez.sets.Box(-9.0, 9.0, dim=1)] * 2)

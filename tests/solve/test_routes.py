@@ -9,6 +9,7 @@ from epszero.solve import systems
 from epszero.solve.newton import AT_ONCE, FIRST
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("scale", [1.0, 1e3])
 def test_a_matrix_game_is_solved_by_its_program_before_long(scale):
     A = scale * np.random.default_rng(0).uniform(size=(12, 15))
@@ -19,12 +20,14 @@ def test_a_matrix_game_is_solved_by_its_program_before_long(scale):
     assert np.max(x @ A) - np.min(A @ y) <= 1e-12 * scale
 
 
+@pytest.mark.long
 def test_what_the_iterations_solve_sooner_is_left_to_them():
     found = ez.solve(ez.models.zero_sum(np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]])))
     assert found.iterations == 0
     assert not found.finished
 
 
+@pytest.mark.long
 def test_many_agents_whose_points_are_stacked_have_a_program_too():
     """Twenty players on a ring, each in a zero-sum game with the next."""
     rng, agents = np.random.default_rng(1), 20
@@ -50,6 +53,7 @@ def test_a_linear_system_takes_one_newton_step(turning):
     np.testing.assert_allclose(found.x, np.linalg.solve(M, -q), rtol=1e-9)
 
 
+@pytest.mark.long
 def test_nothing_is_tried_early_where_curvature_is_left():
     M = np.array([[0.3, 1.0], [-1.0, 1e-3]])
     found = ez.solve(ez.VariationalInequality(lambda x: M @ x - 1.0, over=ez.sets.Box(-0.9, 0.7, dim=2)))
@@ -68,6 +72,7 @@ def test_programs_are_made_from_the_data_where_these_turn_the_operator():
     np.testing.assert_allclose(other.x, [-0.2 / 3, -0.1], atol=1e-9)
 
 
+@pytest.mark.long
 def test_affine_problems_over_polyhedra_end_exact_to_rounding_and_say_so():
     rng, n = np.random.default_rng(4), 20
     turning, q = rng.normal(size=(n, n)), rng.normal(size=n)
@@ -79,6 +84,7 @@ def test_affine_problems_over_polyhedra_end_exact_to_rounding_and_say_so():
     assert found.check().residual <= 1e-14 * (1 + np.abs(M).sum())
 
 
+@pytest.mark.long
 def test_what_is_not_affine_or_not_polyhedral_does_not_claim_it():
     n = 6
     M, q = np.diag(np.logspace(-4, 2, n)), -np.ones(n)
@@ -94,6 +100,7 @@ def test_what_is_not_affine_or_not_polyhedral_does_not_claim_it():
     assert bent.finished
 
 
+@pytest.mark.long
 def test_agents_by_blocks_say_it_too():
     game = ez.models.ev_charging(vehicles=20, seed=0)
     prices = np.random.default_rng(0).uniform(0.02, 0.25, size=(50, 14))
@@ -102,6 +109,7 @@ def test_agents_by_blocks_say_it_too():
     assert found.exact
 
 
+@pytest.mark.long
 def test_a_point_too_large_for_every_system_is_left_to_the_method(monkeypatch):
     n = 2001
     slopes = np.linspace(0.005, 1.0, n)

@@ -55,7 +55,7 @@ def aggregative(agents, t, over):
     return ez.AggregativeGame(cost, data, over), rng.uniform(0.05, 0.4, size=(agents, t))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("agents", [9, 10, 13])
 @pytest.mark.parametrize("side", ["simplex", "box with budget", "ball"])
 def test_block_elimination_is_the_dense_solution(agents, side):
@@ -69,6 +69,7 @@ def test_block_elimination_is_the_dense_solution(agents, side):
     check(Dense(affine=False), problem, x, np.asarray(0.2))
 
 
+@pytest.mark.long
 def test_each_agent_may_have_a_step_of_its_own():
     problem, x = aggregative(11, 2, ez.sets.Box(0.0, 0.3, dim=2))
     steps = np.linspace(0.05, 0.5, 11)
@@ -94,6 +95,7 @@ def test_strategies_may_be_nested(agents):
     check(ByAgents(), problem, x, np.asarray(0.3))
 
 
+@pytest.mark.long
 def test_without_a_matrix_the_system_is_solved_to_8_digits():
     problem, x = aggregative(40, 3, ez.sets.Simplex(dim=3))
     check(Krylov(), problem, x, np.asarray(0.1), tight=1e-8)
@@ -116,6 +118,7 @@ def test_a_singular_matrix_is_made_regular():
     check(Dense(affine=True), problem, np.array([0.3, 0.2]), np.asarray(0.5))
 
 
+@pytest.mark.long
 def test_agents_whose_blocks_are_singular_have_a_step_too():
     """Linear costs: M_i = I − P_i is singular, and the long step of the regular one leads to each best vertex."""
     prices = np.random.default_rng(0).uniform(1, 2, size=(20, 3))

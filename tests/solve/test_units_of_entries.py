@@ -26,6 +26,7 @@ def fitted(units, weights, tol=None):
     return ez.solve(problem, ez.Samples(np.column_stack([ROWS * units, LABELS])), x0=np.zeros(n), tol=tol)
 
 
+@pytest.mark.long
 def test_a_regression_in_other_units_takes_as_many_steps_and_has_the_same_answer():
     plain, other = fitted(np.ones(n), np.full(n, 0.02)), fitted(UNITS, 0.02 * UNITS)
     assert "entries' units" not in plain.method.description
@@ -35,6 +36,7 @@ def test_a_regression_in_other_units_takes_as_many_steps_and_has_the_same_answer
     np.testing.assert_allclose(other.x * UNITS, plain.x, atol=1e-6)
 
 
+@pytest.mark.long
 def test_one_penalty_for_columns_of_a_thousand_units():
     """One step for all took more than a million iterations."""
     found = fitted(UNITS, np.full(n, 0.02), tol=1e-8)

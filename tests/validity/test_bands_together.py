@@ -86,6 +86,7 @@ def _outside(band: bands.Band, truth: np.ndarray) -> bool:
     return bool((truth < low).any() or (truth > high).any())
 
 
+@pytest.mark.long
 def test_all_bands_at_once_miss_no_more_often_than_delta(certificates):
     misses, claims = _misses(certificates)
     assert not too_many(misses, TRIALS, DELTA), claims

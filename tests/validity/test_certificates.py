@@ -50,6 +50,7 @@ def test_misses_of_whole_certificates_are_no_more_frequent_than_delta(where):
             assert outcome.refused == 0, told
 
 
+@pytest.mark.long
 def test_what_entrants_share_changes_no_certificate():
     """Cases serve one kind after another; each certificate is that of a case of its own."""
     here, rng = world("charging, uniform"), np.random.default_rng(4)
@@ -178,6 +179,7 @@ def test_hold_out_on_seen_data_is_convicted():
     assert not too_many(*missed(world("memory"), sound, 0.05, 40))
 
 
+@pytest.mark.long
 def test_vector_stability_without_the_slope_of_the_noise_is_convicted(monkeypatch):
     entrant = Entrant("L = 0", plain("", VectorStability()).certify, learnt().data)
     assert not too_many(*missed(world("memory"), entrant, 0.3, 40))
@@ -196,6 +198,7 @@ class Unsplit(Kind):
         return min((kind.examine(case, delta) for kind in self.kinds), key=lambda found: found.epsilon)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("several", "broken"), [(Unsplit, True), (Tightest, False)])
 def test_the_best_of_many_without_a_split_of_delta_is_convicted(several, broken):
     def kind(fresh):
@@ -217,6 +220,7 @@ class Peeking(Kind):
         return replace(found[-1], alternatives=tuple(one for finding in found[:-1] for one in finding.every))
 
 
+@pytest.mark.long
 def test_a_fixed_size_bound_read_at_many_sizes_is_convicted():
     assert too_many(*missed(line(far=True), plain("peeking", Peeking()), 0.3))
     assert not too_many(*missed(line(far=True), plain("one look", Peeking(looks=(SIZE,))), 0.3))

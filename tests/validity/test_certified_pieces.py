@@ -27,6 +27,7 @@ def _hold(where: str, trials: int, of: str | None = None) -> None:
         assert not too_many(tally.misses, tally.trials, delta), f"{where}, δ = {delta}, of {of}: {tally}"
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("where", WORLDS)
 def test_all_lines_together_miss_no_more_often_than_delta(where):
@@ -40,6 +41,7 @@ def test_all_lines_together_miss_no_more_often_than_delta_in_many_trials(where, 
     _hold(where, LONG, of)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("where", ["lasso", "shared constraint", "two agents"])
 def test_pieces_are_certified_where_margins_are_wide(where):
     """A certificate that never certifies would miss nothing either."""
@@ -47,6 +49,7 @@ def test_pieces_are_certified_where_margins_are_wide(where):
     assert judged(world, world.solved(np.random.default_rng(3), 8), 0.05).certified == 8
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("where", ["one multiplier of eight is nearly 0", "a lasso of eight near a kink"])
 def test_pieces_are_certified_in_part_near_a_kink_and_that_is_sharper(where):
     world = planted(where)
@@ -61,6 +64,7 @@ def test_pieces_are_certified_in_part_near_a_kink_and_that_is_sharper(where):
 # -- broken on purpose -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", TWINS)
 def test_what_is_broken_is_convicted_and_its_sound_half_is_not(name):
     twin = TWINS[name]
@@ -74,6 +78,7 @@ def test_intervals_of_the_twin_are_certified():
     assert judged(world, world.solved(np.random.default_rng(11), 20), 0.3, "intervals").certified == 20
 
 
+@pytest.mark.long
 def test_exact_bounds_miss_about_as_often_as_they_may():
     """So that nothing above is hidden by slack: distance alone has 78 % of δ."""
     world = planted("normal")
@@ -82,6 +87,7 @@ def test_exact_bounds_miss_about_as_often_as_they_may():
     assert 0.15 <= tally.misses / tally.trials <= 0.33
 
 
+@pytest.mark.long
 def test_a_row_of_a_twin_fails_where_it_is_not_convicted():
     row = Row("", "", "", "", 0.3, 0, 100, 1.0)
     assert not row.failed

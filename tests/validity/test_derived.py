@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import epszero as ez
 from epszero.certificates import Hoeffding, MeanDeviation, case
@@ -45,6 +46,7 @@ def too_many(count):
     return count > TRIALS * DELTA + 4 * np.sqrt(TRIALS * DELTA * (1 - DELTA))
 
 
+@pytest.mark.long
 def test_features_that_were_found_and_a_verified_mu_miss_no_more_often_than_delta():
     found = ez.certify(ez.solve(stated(), ez.Samples(np.zeros((SIZE, 1)), support=SUPPORT)))
     whose = {leaning.what.split(" =")[0]: str(leaning.provenance) for leaning in found.leans_on}

@@ -49,7 +49,7 @@ def trials_for(entries: int, dear: bool) -> int:
     return int(np.clip((1.2e5 if dear else 2e6) / entries, 200, 1500))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("contender", "law"), params(PAIRS))
 def test_misses_are_no_more_frequent_than_delta(contender, law):
     bound, region = contender.bound(law), contender.region(law)
