@@ -183,10 +183,25 @@ def test_refusals():
         "not a linear": lambda x: x @ x,
         "finite": np.array([[np.nan] * 4]),
         "of: must be": "image",
+        "rectangular array": lambda x: {"a": x, "b": x[0]},
+        "differ in size": np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1e-40, 0.0, 0.0]]),
     }
     for rule, wrong in wrongs.items():
         with pytest.raises(ez.InputError, match=rule):
             ez.certify(solution, of=wrong)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-100, 1e200])
+def test_units_of_an_image_do_not_matter(unit):
+    """Squares of small numbers are 0 in float64: a bound that loses them is 0, too."""
+    problem, atoms, support, L = WORLDS["dependent columns"]
+    solution = ez.solve(problem, ez.Samples(atoms, support=support).take(100, seed=1))
+    plain, other = ez.certify(solution, of=L).image, ez.certify(solution, of=unit * L).image
+    assert plain is not None
+    assert other is not None
+    assert other.distance == pytest.approx(unit * plain.distance, rel=1e-9)
+    for end in ("lower", "upper", "value"):
+        np.testing.assert_allclose(getattr(other, end) / unit, getattr(plain, end), rtol=1e-9)
 
 
 def test_many_at_once_say_the_same():

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import epszero as ez
@@ -196,12 +197,37 @@ def test_a_path_that_tells_too_little():
     assert "left 0 times" in ez.certify(solved(path), using=MarkovChain(path, states=3)).reason
     assert "forgets" in ez.certify(solved(path[:20]), using=MarkovChain(path[:20])).reason
     once = np.zeros(200, dtype=int)
-    alone = ez.certify(solved(once), using=MarkovChain(once))
+    alone = ez.certify(solved(once), using=MarkovChain(once, states=1))
     assert alone.terms["forgetting"] == 1.0
 
 
+def test_a_path_that_stays_in_one_state_says_nothing_of_the_others():
+    """A chain that is rarely left: most paths of 50 know one state of two, and nothing of the mean."""
+    rare, rng = np.array([[0.99, 0.01], [0.01, 0.99]]), np.random.default_rng(10)
+    alike = [path for path in paths(rare, 50, 20, rng, start=0) if not path.any()]
+    assert len(alike) > 5
+    found = ez.certify(solved(alike[0]), using=MarkovChain(alike[0]))
+    assert found.verdict == "refused"
+    assert "states=" in found.reason
+
+
+def test_how_many_states_there_are_is_said_to_be_declared():
+    path = paths(STICKY, 500, 1, np.random.default_rng(9))[0]
+    assert "no more than 2 states, as many as occur" in str(ez.certify(solved(path), using=MarkovChain(path)))
+    assert "no more than 2 states, by states=" in str(ez.certify(solved(path), using=MarkovChain(path, states=2)))
+
+
+@pytest.mark.parametrize(
+    "of", [list, np.array, pd.Series, pd.Categorical, lambda labels: np.array(labels, dtype=object)]
+)
+def test_labels_may_be_columns_of_tables(of):
+    words = ["calm", "storm", "calm"]
+    assert MarkovChain(of(words)).labels == tuple(words)
+    assert MarkovChain(of([2, 0, 2])).labels == (2, 0, 2)
+
+
 def test_wrong_settings():
-    for labels in ([], [[0, 1]], [0.5, 1.0], None):
+    for labels in ([], [[0, 1]], [[0], [0, 1]], [0.5, 1.0], ["a", np.nan], [1, "a"], "ab", None):
         with pytest.raises(ez.InputError, match="labels"):
             MarkovChain(labels)
     with pytest.raises(ez.InputError, match="labels"):

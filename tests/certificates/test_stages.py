@@ -88,6 +88,15 @@ def test_the_mean_of_what_the_points_meet_misses_no_more_often_than_it_says(monk
     assert broken > allowed(trials, DELTA)
 
 
+def test_the_share_of_the_residual_pays_for_one_mean(monkeypatch):
+    """That of the stages. The mean at the pilot's point would be an event of its own, for which there is no share."""
+    asked = []
+    monkeypatch.setattr(room, "_at_pilot", lambda *_: asked.append("the pilot's point") or (None, 0.0))
+    _, _, seen = _followed(monkeypatch)
+    assert not asked
+    assert np.isfinite(seen["certificate"].epsilon)
+
+
 def test_parts_with_one_range_are_as_one():
     aim = Aim(np.eye(2), 0.3, 2.0)
     assert aim.over(100, [(1.0, 20.0), (1.0, 30.0)]) == pytest.approx(aim.radius(100, 1.0, 50.0))

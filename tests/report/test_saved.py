@@ -102,6 +102,18 @@ def test_another_problem_is_refused(saved):
         ez.load(saved, 3)
 
 
+def test_a_wider_set_is_another_problem(tmp_path):
+    """Though near x, in the inside of both, nothing tells them apart."""
+
+    def means(end):
+        return ez.Minimization(lambda x, xi: 0.5 * x @ x - xi @ x, ez.sets.Box(-end, end, dim=4))
+
+    place = ez.solve(means(1.0), ez.Samples(ROWS, support=BOX)).save(tmp_path / "means")
+    assert ez.load(place, means(1.0)).iterations == 0
+    with pytest.raises(ez.InputError, match="its sets or functions are others"):
+        ez.load(place, means(2.0))
+
+
 def test_samples_may_be_given_again_but_no_others(solution, saved, tmp_path):
     assert ez.load(saved, game(), solution.samples).samples is solution.samples
     with pytest.raises(ez.InputError, match=r"^samples: are not those that .* was found with \(250 samples"):
@@ -234,6 +246,14 @@ def test_damaged_files_are_refused_in_a_sentence(saved, tmp_path):
         place.write_bytes(whole[:cut])
         with pytest.raises(ez.InputError, match="not a saved solution"):
             ez.load(place, game())
+    refusals, good = 0, ez.load(saved, game())
+    for at in range(60, 600, 20):  # of the first part
+        place.write_bytes(whole[:at] + bytes([whole[at] ^ 64]) + whole[at + 1 :])
+        try:
+            assert same(ez.load(place, game()), good)  # in what zips say twice, or not at all
+        except ez.InputError:
+            refusals += 1
+    assert refusals > 10
     with pytest.raises(ez.InputError, match="there is no file"):
         ez.load(tmp_path / "nowhere", game())
     with pytest.raises(ez.InputError, match="is a directory"):

@@ -162,20 +162,19 @@ def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Res
         tilt = mean_radius(*tilted, log_of(2, levels["tilt"]), settled.weights["tilt"])
     L = None if affine else differs(case)
     d = flat_of(case.x) - flat_of(settled.x)
-    moved = tilt * length(settled.tilt @ (settled.metric.Z.T @ d)) if L is None else L * length(d)
-    residual, away = _at_pilot(case, settled, first, rest, levels["residual"])
-    residuals = Residuals.ball(residual.centre, _finite(residual.radii[0] + moved))
-    push = math.inf
-    if affine:
-        nearer, push = _in_stages(case, samples, ground, settled, (bend, tilt))
-        residuals = min(residuals, nearer, key=lambda one: one.epsilon)
+    push, away = math.inf, math.inf
+    if L is None:  # the event of the residual is of one mean: that of the stages, or that at the pilot's point
+        residuals, push = _in_stages(case, samples, ground, settled, (bend, tilt))
+    else:
+        residuals, away = _at_pilot(case, settled, first, rest, L * length(d))
     e = length(settled.metric.Z.T @ residuals.centre) + residuals.radii[0]
-    start, strong = start_of(case, ground, case.z, mu, bend), max(mu, law_mu(ground, bend))
+    start, strong = start_of(case, ground, case.z, mu, bend, case.inexactness), max(mu, law_mu(ground, bend))
     if strong > 0:  # straight to the truth, or by way of the pilot's point
         straight = e + math.sqrt(e**2 + 4 * strong * case.inexactness)
         around = 2 * away if case.inexactness == 0 else math.inf  # of the pilot's own pair nothing else is known
         start = min(start, straight / (2 * strong), length(d) + around / (2 * strong))
-    found = Search(len(rest), settled.metric, settled.aims, residual.centre, case.inexactness, mu).run(ground, start)
+    offset = case.z + np.mean(ground.local.values, axis=0)
+    found = Search(len(rest), settled.metric, settled.aims, offset, case.inexactness, mu).run(ground, start)
     curved = bend * found.stretch**2 if L is None else L * found.distance**2
     ways = (found.energy**2 + curved) / 2, e * found.distance, (found.ratio * (found.pull + push)) ** 2 / 8
     gap = min(ways) + case.inexactness
@@ -185,14 +184,15 @@ def _looked(case: Case, samples: Samples, levels: dict[str, float]) -> tuple[Res
     return residuals, Near(_finite(found.distance), _finite(gap), "the noise at the truth", leans_on)
 
 
-def _at_pilot(case: Case, settled: Settled, first: Samples, rest: Samples, delta: float) -> tuple[Residuals, float]:
-    """z + B(x̂) but for what the noise at x̂ may differ from that at x̃; and ‖z̃ + B(x̃)‖, between points of the domain."""
+def _at_pilot(case: Case, settled: Settled, first: Samples, rest: Samples, moved: float) -> tuple[Residuals, float]:
+    """z + B(x̂), the noise at x̂ being off by `moved` from that at x̃; and ‖z̃ + B(x̃)‖, between points of the domain."""
     there, here = ground_of(case, settled.x, first, rest, settled.metric), local_of(case, case.x, rest)
     c, V = there.inside(0.0).moments(settled.aims["residual"].W, 0.0)
     radius = settled.aims["residual"].radius(len(rest), c, V)
     mean = np.mean(there.local.values, axis=0)
     centre = case.z + np.mean(here.values, axis=0)
-    return Residuals.ball(centre, radius), length(settled.metric.Z.T @ (settled.z + mean)) + radius
+    near = Residuals.ball(centre, _finite(radius + moved))
+    return near, length(settled.metric.Z.T @ (settled.z + mean)) + radius
 
 
 def _in_stages(

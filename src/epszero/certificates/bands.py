@@ -256,7 +256,8 @@ def _rows_of_function(of: Callable[..., Any], x: PyTree, n: int) -> FloatArray:
 
     def at(v: FloatArray) -> FloatArray:
         with double():
-            return np.ravel(np.asarray(of(shaped_like(x, v)), dtype=np.float64))
+            found = of(shaped_like(x, v))
+        return np.ravel(real_array("of", found, allow_infinite=True, allow_nan=True))
 
     zero = at(np.zeros(n))
     L = np.stack([at(row) for row in np.eye(n)], axis=1) - zero[:, None]

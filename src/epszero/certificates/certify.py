@@ -30,6 +30,7 @@ from epszero.solve import Solution, Solutions
 
 NOTHING = Consequence(None, "")
 NAMED = "named by the user"
+APART = 1e30  # sizes of rows of one image, whose squares must not be lost
 
 
 @known_arguments
@@ -67,6 +68,9 @@ def _asked(solution: Solution, using: Kind | None, of: Any) -> tuple[str | None,
     rows = rows_of(of, x, len(flat_of(x)))
     if not np.isfinite(rows).all() or not rows.any():
         refuse("of", "is an image that is 0, or not finite, whatever x is", "Pass a matrix with other entries")
+    sizes = np.abs(rows).max(axis=1)
+    if sizes[sizes > 0].min() < sizes.max() / APART:
+        refuse("of", f"has rows that differ in size by more than {APART:.0e}", "Ask for them one by one")
     return IMAGE, rows
 
 

@@ -16,6 +16,7 @@ Assumes what the certificate assumes. Source: docs/theory.md, section 4, images.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -54,8 +55,15 @@ class Way(NamedTuple):
     leans_on: tuple[Leaning, ...]
 
 
-def image_of(case: Case, found: Finding, away: Consequence, L: FloatArray) -> Image:
-    """Of a finding with its distance."""
+def image_of(case: Case, found: Finding, away: Consequence, rows: FloatArray) -> Image:
+    """Of a finding with its distance; worked out in units of L, whose squares would else be lost."""
+    unit = 2.0 ** (math.frexp(float(np.abs(rows).max()))[1] - 1)
+    image = _in_units(case, found, away, rows / unit)
+    ends = [None if one is None else one * unit for one in (image.distance, image.lower, image.upper)]
+    return replace(image, rows=rows, value=image.value * unit, distance=ends[0], lower=ends[1], upper=ends[2])
+
+
+def _in_units(case: Case, found: Finding, away: Consequence, L: FloatArray) -> Image:
     value, facts = L @ flat_of(strategies(case.found[0])), case.facts
     doubtful = [one for one in (facts.derivative, facts.constraints) if isinstance(one, Unknown)]
     if doubtful:

@@ -18,7 +18,7 @@ Wolfer & Kontorovich (2019), by contraction Wolfer (2020). Cost: O(s + K d³ + K
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtrc
@@ -45,8 +45,9 @@ THROUGH = "labels that are a Markov chain, and samples that depend on each other
 class MarkovChain(Kind):
     """All samples, along a chain of labels that are seen; nothing is declared of how fast it forgets.
 
-    `labels`: one for each sample, in their order: numbers or words. `states`: how many the chain has, those that occur
-    unless told; one that was never left says nothing of P. `support`: as in MeanDeviation, but never "estimated".
+    `labels`: one for each sample, in their order: whole numbers or words. `states`: how many the chain has; unless told
+    those that occur, which is then your word, too: no path tells of states that it did not reach. Labels that are all
+    alike say nothing of P, so `states=1` has to be told. `support`: as in MeanDeviation, but never "estimated".
     """
 
     labels: Sequence[int | str]
@@ -57,10 +58,7 @@ class MarkovChain(Kind):
         checked_support(self.support)
         if isinstance(self.support, str):
             refuse("support", "an estimated range promises nothing", "Give a set")
-        given = np.asarray(self.labels)
-        if given.ndim != 1 or not len(given) or given.dtype.kind not in "biuU":
-            refuse("labels", "must be one number or word for each sample, in their order", "Pass a list of states")
-        object.__setattr__(self, "labels", tuple(given.tolist()))
+        object.__setattr__(self, "labels", _checked_labels(self.labels))
         if self.states is not None and count("states", self.states, least=1) < len(set(self.labels)):
             said = f"is {self.states}, but {len(set(self.labels))} different labels occur"
             refuse("states", said, "Pass the number of states that the chain can be in, or leave it out")
@@ -79,6 +77,8 @@ class MarkovChain(Kind):
         evidence = Evidence(case, case.samples, self.support, independent=False)
         kinds, path = np.unique(np.asarray(self.labels), return_inverse=True)
         d = self.states or len(kinds)
+        if d == 1 and self.states is None:
+            cannot("all labels are alike, and no path tells of states that it did not reach: pass states=, how many")
         self._check(path, evidence.rows[0])
         total = forgetting(path, d, SHARE * delta)
         if not math.isfinite(total):
@@ -87,7 +87,10 @@ class MarkovChain(Kind):
                 f"the path does not show that the chain forgets: one of its {d} states was left {n.min()} times only. "
                 "Take more samples, or fewer states"
             )
-        said = Leaning(THROUGH, Provenance.DECLARED, f"{d} states, the path does not contradict it")
+        only = "as many as occur: states= was not given" if self.states is None else "by states="
+        said = Leaning(
+            THROUGH, Provenance.DECLARED, f"no more than {d} states, {only}; the path does not contradict it"
+        )
         finding = examined(evidence, AlongAChain(total), (1 - SHARE) * delta, self.title, said)
         finding.terms.update(states=float(d), forgetting=total, delta_left=(1 - SHARE) * delta)
         return finding
@@ -111,6 +114,19 @@ class MarkovChain(Kind):
                     Leaning(THROUGH, Provenance.VIOLATED, said),
                     obstacle=Obstacle.NOT_INDEPENDENT,
                 )
+
+
+def _checked_labels(given: Any) -> tuple[int | str, ...]:
+    """Whole numbers, or words, of a list, an array or a column of a table."""
+    try:
+        labels: Any = np.asarray(given, dtype=object)
+    except ValueError:  # ragged
+        labels = np.zeros((0, 0))
+    each = labels.tolist() if labels.ndim == 1 else []
+    found = tuple(one.item() if isinstance(one, np.generic) else one for one in each)
+    if not found or not any(all(isinstance(one, kind) for one in found) for kind in (int, str)):
+        refuse("labels", "must be one whole number or word for each sample, in order", "Pass a list of states")
+    return found
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def settle(case: Case, first: Samples, many: int, levels: dict[str, float]) -> S
     log = {name: log_of(2, level) for name, level in levels.items() if level > 0}
     metric = Metric.of(Z, local_of(case, x, first).slopes)
     ground = ground_of(case, x, first, first, metric)
-    far = min(start_of(case, ground, flat_of(found.z), mu_of(case), 0.5), 1e9 * (1 + length(flat_of(x)))) / ROOM
+    far = min(start_of(case, ground, flat_of(found.z), mu_of(case), 0.5, 0.0), 1e9 * (1 + length(flat_of(x)))) / ROOM
     energy = metric.back @ Z.T
     maps = {"residual": np.eye(len(Z)), "plain": np.eye(len(Z)), "energy": energy, "distance": metric.back @ energy}
     if ground.local.affine:
@@ -105,8 +105,8 @@ def _foreseen(ground: Ground, W: FloatArray, log: float, many: int) -> float:
     return ball if math.isfinite(ball) else 1e3 * (1 + length(ground.local.flat))
 
 
-def start_of(case: Case, ground: Ground, z: FloatArray, mu: float, bend: float) -> float:
-    """A ball about a point with z in A there that holds x*: by the domain, or by the law's strong monotonicity."""
+def start_of(case: Case, ground: Ground, z: FloatArray, mu: float, bend: float, slack: float) -> float:
+    """A ball that holds x*, about a point with z in A there but for `slack`: by the domain, or strong monotonicity."""
     far = float(np.linalg.norm(reach(case, ground.local.x)))
     around = ground.local.over_support
     if around is None:
@@ -115,7 +115,7 @@ def start_of(case: Case, ground: Ground, z: FloatArray, mu: float, bend: float) 
     if not most > 0:
         return far
     largest = farthest(around, -z, ground.metric.Z.T)
-    return min(far, (largest + math.sqrt(largest**2 + 4 * most * case.inexactness)) / (2 * most))
+    return min(far, (largest + math.sqrt(largest**2 + 4 * most * slack)) / (2 * most))
 
 
 def law_mu(ground: Ground, bend: float) -> float:

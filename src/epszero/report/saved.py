@@ -3,7 +3,7 @@
 A zip of JSON and of arrays as NumPy writes them, without pickles: reading it executes nothing. It carries the point and
 z bit for bit, the run, and the samples with their history; the problem, which is made of functions, it does not carry.
 That the right one is passed again is checked: by its kind and shapes, what is declared, the values of B near x for the
-first and the last sample, and where A takes points nearby. Equal solutions give equal files.
+first and the last sample, and where A takes points nearby and further away. Equal solutions give equal files.
 """
 
 import io
@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import zipfile
+import zlib
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -44,6 +45,7 @@ ALIKE = 1e-9  # relative: what another machine may compute differently
 TEXT = "solution.json"
 POINTS = ("point", "element", "start", "subgradient")  # nested like x, the last three perhaps None
 AGAIN = "Save the solution again"
+UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, EOFError, RuntimeError)  # what zips raise
 
 
 def save(solution: Solution, path: object, data: object) -> Path:
@@ -177,7 +179,7 @@ def _opened(name: str) -> tuple[dict[str, Any], list[NDArray[Any]]]:
                 refuse("path", f"{name!r} was written by another version of epszero", AGAIN)
             many = len(file.namelist()) - 1
             arrays = [_array(file.read(f"{number}.npy")) for number in range(many)]
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise InputError.about("path", f"{name!r} is not a saved solution, or damaged ({error})", remedy) from error
     return record, arrays
 
@@ -270,14 +272,16 @@ def _words(problem: Problem, point: PyTree) -> dict[str, Any]:
 
 
 def _probed(problem: Problem, samples: Samples | list[Samples] | None, point: PyTree) -> list[FloatArray]:
-    """O at x and beside it, for the first and the last sample, then where A takes a point nearby."""
+    """O at x and beside it, for the first and the last sample, then where A takes points nearby and further away."""
     values = values_of(samples)
     rows = [None] if values is None else [jax.tree.map(lambda leaf, i=i: leaf[i], values) for i in (0, -1)]
-    beside = jax.tree.map(
-        lambda leaf: leaf + 0.1 * (1 + np.abs(leaf)) * np.cos(np.arange(np.size(leaf))).reshape(np.shape(leaf)), point
-    )
+
+    def moved(leaf: Any, by: float) -> Any:
+        return leaf + by * (1 + np.abs(leaf)) * np.cos(np.arange(np.size(leaf))).reshape(np.shape(leaf))
+
+    beside, away = (jax.tree.map(lambda leaf, by=by: np.asarray(moved(leaf, by)), point) for by in (0.1, 10.0))
     found = [problem.oracle(x, row) for x in (point, beside) for row in rows]
-    found.append(problem.A.resolvent(jax.tree.map(np.asarray, beside), np.asarray(1.0)))
+    found += [problem.A.resolvent(x, np.asarray(1.0)) for x in (beside, away)]
     return [flat_of(to_numpy(one)) for one in found]
 
 
@@ -292,6 +296,6 @@ def _check_problem(
         expected = arrays[number]
         scale = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
         if not np.allclose(value, expected, rtol=ALIKE, atol=ALIKE * scale, equal_nan=True):
-            side = "its sets or functions are others" if place == len(found) - 1 else (
+            side = "its sets or functions are others" if place >= len(found) - 2 else (
                 f"its {problem.uncertain_side} has other values near x")  # fmt: skip
             refuse("problem", f"is not the one that was saved: {side}", "Pass that one")
