@@ -66,6 +66,7 @@ def test_the_template_of_a_function():
         type(f)(-1.0)
 
 
+@pytest.mark.long
 def test_the_template_of_a_method():
     plain = template("method")["PlainForwardBackward"]
     samples = ez.Samples(RNG.normal(size=(20, 3)))

@@ -79,6 +79,7 @@ def violations(source: Path) -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_no_room_imports_from_above():
     assert violations(SOURCE) == []
 

@@ -34,6 +34,7 @@ def at(over, t):
     return (found.lower + found.upper) / 2
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", ATOMS)
 @pytest.mark.parametrize("order", ["value", "first", "second"])
 def test_ranges_hold_and_are_tight(name, order):

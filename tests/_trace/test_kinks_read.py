@@ -45,6 +45,7 @@ READ = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", READ)
 def test_recognised_and_the_parts_make_up_the_function(name):
     function, count, degree = READ[name]

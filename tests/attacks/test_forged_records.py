@@ -267,6 +267,7 @@ def test_what_was_asked_before_does_not_matter():
         assert found, str(found)
 
 
+@pytest.mark.long
 def test_how_many_boxes_a_proof_took_is_no_claim():
     """Of one number, where a search comes after the rules of convexity."""
     problem = ez.VariationalInequality(lambda x, xi: 1.5 * x + jnp.sin(x) - xi, ez.sets.Box(-1.0, 1.0, dim=1))
@@ -338,6 +339,7 @@ def test_a_hold_out_picked_among_sixty_is_found():
     assert not ez.verify(changed(record, ("data", "kept_aside", "seed"), 0), problem, data)
 
 
+@pytest.mark.long
 def test_a_stream_may_be_passed_whole_or_in_pieces():
     problem, first, pieces = line(), rows(40, 1), [rows(20, 8), rows(30, 9)]
     solution = ez.solve(problem, first, **FIXED)

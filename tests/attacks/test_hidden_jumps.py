@@ -180,6 +180,7 @@ def test_a_local_minimum_is_called_stationary():
     assert ez.audit(problem, x0=np.array([1.5])).assumptions["convex costs"].status == "violated"
 
 
+@pytest.mark.long
 def test_a_gradient_that_is_stopped_gives_no_cocoercivity():
     twisted = ez.Minimization(lambda x: jnp.exp(x).sum() + jax.lax.stop_gradient(x[0]) * x[1] * 5, UNIT2)
     audit = ez.audit(twisted)
@@ -189,6 +190,7 @@ def test_a_gradient_that_is_stopped_gives_no_cocoercivity():
 UNIT2 = ez.sets.Box(-np.ones(2), np.ones(2))
 
 
+@pytest.mark.long
 def test_what_a_user_vouches_for_is_said_to_be_so():
     lopsided = lambda x: jnp.where(x < 0, 2 * x**2, x**2).sum()  # noqa: E731  (no rule knows it; Huber's loss is known)
     _, plain = certified(ez.Minimization(lopsided, UNIT))

@@ -112,6 +112,7 @@ def found_in(part, x, z, subdifferential=False):
         return contradiction(problem.A, x, z, subdifferential)
 
 
+@pytest.mark.long
 @budget(10)
 @given(LIARS, places, places)
 def test_liars_are_convicted(liar, x, z):
@@ -123,6 +124,7 @@ def test_one_of_each(name):
     assert found_in(MAKERS[name](), np.array([0.4, -0.2]), np.array([0.1, 0.3]))
 
 
+@pytest.mark.long
 @budget(8)
 @given(HONEST, places, places)
 def test_the_honest_are_not_and_yet_lean_on_the_user(honest, x, z):
@@ -279,6 +281,7 @@ def test_a_subclass_does_not_inherit_the_word_of_the_library():
 # -- certificates -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_minus_the_identity_was_guaranteed():
     problem = ez.Inclusion(minus(0.9), lambda x: x - 1.0)
     solution = ez.solve(problem, x0=np.zeros(N), method=ez.ForwardBackward(step=0.5), throw=False)

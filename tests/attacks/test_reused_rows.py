@@ -254,6 +254,7 @@ def test_data_that_are_read_twice_are_recognised_and_few_outcomes_are_not(seed, 
         assert Samples(coins[0]).overlaps(Samples(coins[0][5:]))
 
 
+@pytest.mark.long
 def test_numbers_of_rows_hold_in_another_process():
     pool = Samples(VALUES)
     few = Samples(np.ones(3))  # not to be recognised by its values
@@ -278,6 +279,7 @@ def test_numbers_of_rows_hold_in_another_process():
 LINE = ez.VariationalInequality(lambda x, xi: x - xi, over=ez.sets.Box(0.0, 1.0, dim=1))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("drawn", [True, False])
 def test_a_certificate_of_chosen_rows_says_so(drawn):
     pool = Samples(np.random.default_rng(0).uniform(0, 1, (5000, 1)), support=UNIT)

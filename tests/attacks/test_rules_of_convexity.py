@@ -231,6 +231,7 @@ BREAKS = {
 }  # fmt: skip
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", BREAKS)
 def test_broken_rules_are_caught(name, monkeypatch):
     where, what, broken = BREAKS[name]

@@ -162,6 +162,7 @@ SAFE = {"certify_many", "declare", "Samples"}  # whose sentences speak of a neig
 PAIRS = [(call, argument) for call, (_, arguments) in CALLS.items() for argument in arguments]
 
 
+@pytest.mark.long
 @budget(150)
 @given(st.sampled_from(PAIRS), st.sampled_from(sorted(WRONG)))
 def test_wrong_input_has_a_sentence(pair, wrong):

@@ -308,6 +308,7 @@ assert not xla_bridge._backends, "no device is asked for by an import"
 """
 
 
+@pytest.mark.long
 def test_an_import_starts_no_device():
     done = subprocess.run(
         [sys.executable, "-c", CLEAN], env=dict(os.environ), capture_output=True, text=True, check=False

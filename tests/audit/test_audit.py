@@ -180,6 +180,7 @@ def test_a_certificate_on_a_contradicted_constant_is_refused(oracle, constants):
     assert any(leaning.provenance == "violated" for leaning in found.leans_on)
 
 
+@pytest.mark.long
 def test_a_verified_constant_makes_a_distance_without_a_word():
     problem = ez.VariationalInequality(lambda x, xi: x**3 + 0.5 * x + TURN @ x - xi, UNIT)
     found = ez.certify(ez.solve(problem, DATA))
@@ -188,6 +189,7 @@ def test_a_verified_constant_makes_a_distance_without_a_word():
     assert found.distance == pytest.approx(found.epsilon / 0.5, rel=0.02)
 
 
+@pytest.mark.long
 def test_features_that_are_found_serve_all_samples():
     problem = ez.VariationalInequality(lambda x, xi: x + jnp.exp(xi) - xi**2, UNIT)
     found = ez.certify(ez.solve(problem, DATA))

@@ -51,6 +51,7 @@ def half_product(x, p):
     return product.astype(jnp.float64) + p
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("oracle", [half_product, lambda x, p: x.astype(jnp.float32).astype(jnp.float64) + p])
 def test_rounding_is_not_affine_nor_continuous(oracle):
     found = ez.audit(VI(oracle, over=S.Box(1.0, 2.0, dim=2)), FEW, budget=0.3).constants
@@ -95,6 +96,7 @@ def test_noise_that_is_bounded_by_the_function_is_not_called_unbounded():
     assert status(ez.audit(VI(lambda x, p: x + p, over=UNIT), normal), "bounded noise") == ["violated"]
 
 
+@pytest.mark.long
 def test_samples_outside_a_declared_support_prove_nothing():
     values = np.random.default_rng(0).uniform(1, 2, (40, 2))
     values[::2] = -50
@@ -122,6 +124,7 @@ def test_functions_that_index_compare_or_loop_are_solved_and_averaged_right(orac
     np.testing.assert_allclose(np.mean(values, axis=0) + solution.z, 0, atol=1e-7)
 
 
+@pytest.mark.long
 def test_large_affine_problems_are_not_refused_for_their_size():
     large = ez.solve(VI(lambda x: 2 * x - 1, over=S.Box(-1.0, 1.0, dim=1600)))
     np.testing.assert_allclose(large.x, 0.5, atol=1e-8)
@@ -157,6 +160,7 @@ def test_wrong_arguments_get_a_sentence(call, match):
         call()
 
 
+@pytest.mark.long
 def test_what_was_found_out_about_a_problem_goes_with_it():
     problem = VI(lambda x, p: x + p, over=UNIT)
     ez.solve(problem, FEW)
@@ -167,6 +171,7 @@ def test_what_was_found_out_about_a_problem_goes_with_it():
     assert gone() is None
 
 
+@pytest.mark.long
 def test_equal_values_do_not_refute_cocoercivity():
     """max(x, 0) is constant below 0, where 0 ≥ θ·0."""
     hinge = VI(lambda x, p: jnp.maximum(x, 0.0) * (1 + p), over=UNIT, declared=ez.declare(theta=0.8, monotone=True))

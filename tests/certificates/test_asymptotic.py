@@ -78,6 +78,7 @@ def test_the_second_line_is_beside_the_first_and_not_in_it():
         ez.certify(solution, likely="no")
 
 
+@pytest.mark.long
 def test_days_in_blocks():
     rng = np.random.default_rng(3)
     noise, chain = rng.normal(size=2000), np.zeros(2000)
@@ -116,6 +117,7 @@ def test_few_replications_count_as_few():
     assert quantile_of(np.arange(20), 0.01) == 19
 
 
+@pytest.mark.long
 def test_the_mean_of_a_part_stands_for_its_rows(monkeypatch):
     """Where the noise is additive in ξ; for any other oracle the rows themselves are drawn."""
     solution = ez.solve(PROBLEM, rows(200, 1))
@@ -152,6 +154,7 @@ def bent(x, xi):
     return A @ x + jnp.tanh(x) - xi * (1 + 0.2 * x)
 
 
+@pytest.mark.long
 def test_the_sandwich_by_hand():
     """x̂ − x* ≈ −J⁻¹(B̂ − B)(x*), on the whole space and on a face."""
     samples = rows(400, 3)
@@ -173,6 +176,7 @@ def test_the_sandwich_by_hand():
         np.testing.assert_allclose(np.minimum(band.upper, x + expected) - band.lower, expected, rtol=0.05, atol=1e-9)
 
 
+@pytest.mark.long
 def test_affine_and_general_agree():
     """The sandwich on an affine problem is the delta method on its piece."""
     samples = rows(300, 4)
@@ -198,6 +202,7 @@ def test_shared_constraints():
     assert general.distance == pytest.approx(plain.distance, rel=1e-3)
 
 
+@pytest.mark.long
 def test_a_ball_that_does_not_press_and_one_that_does():
     samples = rows(300, 4)
 

@@ -181,6 +181,7 @@ def test_sizes_beyond_floating_point_are_refused():
     assert "diameter" in found.reason
 
 
+@pytest.mark.long
 def test_no_curvature_and_one_free_agent_give_no_warning():
     game = ez.Game([lambda x: jnp.sum(x[0] ** 4), lambda x: jnp.sum((x[1] - 1) ** 4)], [BOX, ez.sets.WholeSpace(dim=1)])
     found = ez.certify(ez.solve(game, tol=1e-6))
@@ -189,6 +190,7 @@ def test_no_curvature_and_one_free_agent_give_no_warning():
     assert found.exploitability[1] == np.inf
 
 
+@pytest.mark.long
 def test_samples_of_agents_are_seen_to_be_affine_without_a_word():
     costs = [lambda x, xi, i=i: jnp.sum(x[i] ** 2 + xi * x[i] + 0.1 * x[0] * x[1]) for i in range(2)]
     data = [DATA[:90], DATA[90:]]

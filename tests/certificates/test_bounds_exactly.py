@@ -218,6 +218,7 @@ def test_the_best_weight_solves_its_equation(target):
 # -- medians ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("delta", [0.3, 0.05, 1e-4])
 @pytest.mark.parametrize(("m", "dim"), [(1, 1), (9, 1), (60, 1), (9, 3), (60, 3)])
 def test_the_radius_of_a_median_of_means_is_the_least_of_all_blocks(m, dim, delta):

@@ -92,6 +92,7 @@ def test_few_samples_say_why_there_is_no_piece():
         _ = certificate.intervals
 
 
+@pytest.mark.long
 def test_many_certificates_are_the_same_as_one_by_one():
     rows = np.random.default_rng(1).uniform(-1, 1, (3, 100, 2))
     solutions = ez.solve_many(PROBLEM, [ez.Samples(one, support=BOX) for one in rows])

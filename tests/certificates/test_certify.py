@@ -337,6 +337,7 @@ def test_two_draws_from_a_pool_as_plain_arrays_are_fresh_too(line):
     assert np.isfinite(ez.certify(solution, using=HoldOut(samples=fresh)).epsilon)
 
 
+@pytest.mark.long
 def test_draws_from_a_pool_speak_of_its_law():
     pool = ez.Samples(np.random.default_rng(0).uniform(0, 1, (50, 2)), support=ez.sets.Box(0.0, 1.0))
     problem = ez.VariationalInequality(lambda x, xi: x - xi, over=ez.sets.Box(0.0, 1.0, dim=2))

@@ -105,6 +105,7 @@ def test_data_sets_with_supports_of_their_own_are_not_mixed_up(line):
             assert found.epsilon == pytest.approx(ez.certify(solution, 0.1, MeanDeviation(Hoeffding())).epsilon)
 
 
+@pytest.mark.long
 def test_a_run_that_is_not_known_to_be_stable_is_refused():
     problem = ez.VariationalInequality(
         lambda x, xi: jnp.tanh(x - xi) ** 3, ez.sets.Box(-1.0, 1.0, dim=3), declared=ez.declare(kappa=1.0, R=1.7)

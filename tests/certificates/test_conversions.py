@@ -123,6 +123,7 @@ def test_savings_never_exceed_their_bound(duel, shape):
     assert np.all(each.value <= 10 * found.max(axis=0) + 1e-3)
 
 
+@pytest.mark.long
 def test_savings_by_curvature_are_exact_without_constraints():
     costs = [lambda x, xi, i=i: 0.5 * BEND[i] * x[i] @ x[i] + CROSS * x[0] @ x[1] + xi @ x[i] for i in range(2)]
     game = ez.Game(costs, [ez.sets.WholeSpace(dim=2)] * 2)
@@ -134,6 +135,7 @@ def test_savings_by_curvature_are_exact_without_constraints():
     assert total.value == pytest.approx(np.sum(each.value))
 
 
+@pytest.mark.long
 def test_without_curvature_support_functions_serve():
     """Costs ⟨ξ, x_i⟩: no Hessian at all, and C has zeros."""
     costs = [lambda x, xi, i=i: xi @ x[i] for i in range(2)]
@@ -248,6 +250,7 @@ def test_a_cost_gap_and_a_distance_hold():
     assert found.relative_distance == pytest.approx(found.distance / np.linalg.norm(solution.x))
 
 
+@pytest.mark.long
 def test_no_distance_without_strong_monotonicity(bent_run):
     bare = ez.VariationalInequality(
         lambda x, xi: jnp.tanh(x - xi) ** 3, ez.sets.Box(-1.0, 1.0, dim=3), declared=ez.declare(kappa=1.0, R=1.7)
@@ -295,6 +298,7 @@ def test_savings_reach_all_corners_of_an_agents_set(made):
         assert bound >= truth * (1 - 1e-12)
 
 
+@pytest.mark.long
 def test_no_distance_is_larger_than_the_domain():
     """μ = 1e-6 makes ‖e‖/μ thousands, on a simplex that is √2 wide."""
     problem = ez.Minimization(lambda x, xi: 5e-7 * x @ x - xi @ x, ez.sets.Simplex(dim=3))

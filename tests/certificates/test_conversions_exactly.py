@@ -169,6 +169,7 @@ def test_the_distance_by_the_s_lemma(two, kind):
     assert found == pytest.approx(min(*tried, epsilon / mu), rel=1e-5)
 
 
+@pytest.mark.long
 def test_the_distance_with_something_on_top():
     """μ‖u‖² ≤ ε‖u‖ + slack, whose largest root it is."""
     problem = ez.VariationalInequality(

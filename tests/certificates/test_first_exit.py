@@ -156,6 +156,7 @@ def _broken(monkeypatch, name, twin, owner=room):
     return {one[-1] for one in _tried(["box", "lasso"], range(4), skews=(0.0,))[1]}
 
 
+@pytest.mark.long
 def test_dropping_once_is_convicted(monkeypatch):
     def once(J, units, margins, pushes, kept):
         return room._Subspace(J, units, kept & room._Subspace(J, units, kept).firm(margins, pushes))

@@ -61,6 +61,7 @@ def test_plans_come_true_and_half_as_many_will_not_do(many, record_property):
     assert half <= HALF
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("many", MANY)
 @pytest.mark.parametrize("twin", TWINS)
 def test_a_forecast_that_is_broken_on_purpose_does_not_come_true(twin, many, monkeypatch, record_property):
@@ -159,6 +160,7 @@ def test_small_and_ordered_pilots_are_refused(line):
     assert ordered.best is ordered.promised[0]
 
 
+@pytest.mark.long
 def test_targets_that_are_out_of_reach_are_said_to_be(line):
     assert "below rounding" in expected(ez.plan(line, 1e-18, of="distance", samples=rows(100, 1))).note
     assert "more than 1e+15 samples" in expected(ez.plan(line, 1e-9, of="distance", samples=rows(100, 1))).note

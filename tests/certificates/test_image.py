@@ -164,6 +164,7 @@ def test_records_hold_images_and_are_verified():
     assert "image" not in plain
 
 
+@pytest.mark.long
 def test_refusals():
     problem, atoms, support, _ = WORLDS["dependent columns"]
     data = ez.Samples(atoms, support=support).take(100, seed=1)
@@ -204,6 +205,7 @@ def test_units_of_an_image_do_not_matter(unit):
         np.testing.assert_allclose(getattr(other, end) / unit, getattr(plain, end), rtol=1e-9)
 
 
+@pytest.mark.long
 def test_many_at_once_say_the_same():
     problem, atoms, support, L = WORLDS["dependent columns"]
     sets = [ez.Samples(atoms, support=support).take(100, seed=seed) for seed in range(3)]

@@ -61,6 +61,7 @@ def test_a_record_is_watched_with_its_problem(certificate):
     assert there.e == pytest.approx(ez.monitor(certificate).update(rows(80, 6)).e, rel=1e-12)
 
 
+@pytest.mark.long
 def test_a_general_oracle_with_a_declared_range():
     problem = ez.VariationalInequality(
         lambda x, xi: x + jnp.tanh(x - xi), ez.sets.Box(-1.0, 1.0, dim=2), declared=ez.declare(mu=1.0, kappa=2.0, R=1.5)

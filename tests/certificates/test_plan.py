@@ -135,6 +135,7 @@ def test_refusals(line, options, match):
         ez.plan(line, **({"samples": UNIT} | options))
 
 
+@pytest.mark.long
 def test_problems_that_cannot_be_planned_for(exact, line):
     with pytest.raises(ez.InputError, match="problem"):
         ez.plan("game", 0.1, samples=UNIT)

@@ -138,6 +138,7 @@ def test_round_trip_of_a_stream(run, line):
     assert found, str(found)
 
 
+@pytest.mark.long
 def test_round_trip_of_agents_with_data_of_their_own():
     costs = [ez.oracles.Affine(lambda x, xi, i=i: x[i] @ x[i] + 0.3 * x[0] @ x[1] + xi @ x[i]) for i in range(2)]
     game = ez.Game(costs, [ez.sets.Box(-1.0, 1.0, dim=3)] * 2)
@@ -148,6 +149,7 @@ def test_round_trip_of_agents_with_data_of_their_own():
     assert not ez.verify(certificate.to_json(), game, samples[::-1])
 
 
+@pytest.mark.long
 def test_round_trip_with_shared_constraints():
     costs = [ez.oracles.Affine(lambda x, xi, i=i: x[i] @ x[i] + xi @ x[i]) for i in range(2)]
     game = ez.Game(costs, [ez.sets.Box(-1.0, 1.0, dim=3)] * 2, shared=(np.ones((1, 6)), np.array([-1.6])))
@@ -181,6 +183,7 @@ SCHEDULED = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", SCHEDULED)
 def test_round_trip_of_other_runs(name):
     """Without μ the method's own stability matters, so the record must rebuild it."""

@@ -22,6 +22,7 @@ def plain():
     return certificate()
 
 
+@pytest.mark.long
 def test_parts_add_up_and_the_floor_is_below(plain):
     made = parts(plain)
     assert set(made) == set(Part)

@@ -96,6 +96,7 @@ def test_savings_are_the_largest_over_the_ball(known, balls):
     assert found[0] > 1.5 * found[1]  # else the order of the agents could be any
 
 
+@pytest.mark.long
 def test_the_largest_of_three_eigenvalues_counts(monkeypatch):
     """Three features, of which an agent's costs bend with each by another amount."""
     cube = ez.sets.Box(-1.0, 1.0, dim=3)

@@ -46,6 +46,7 @@ def test_they_hold_where_the_truth_is_known(name):
         assert missed <= 2  # these bounds have room: none is expected
 
 
+@pytest.mark.long
 def test_the_formula_takes_each_samples_own_share():
     run = ez.solve(ADDITIVE, ez.Samples(np.ones((s, n)) / 2, support=SUPPORT), METHODS["mini-batches"][1], iterations=6)
     found = ez.certify(run, DELTA, RepairedStability())
@@ -58,6 +59,7 @@ def test_the_formula_takes_each_samples_own_share():
     assert expected > as_if_alike * 1.01  # the expectation over the seed would be too small
 
 
+@pytest.mark.long
 def test_douglas_rachford_takes_the_slope_of_a_forward_step_and_not_its_own_q():
     run = ez.solve(ADDITIVE, ez.Samples(np.ones((s, n)) / 2, support=SUPPORT), ez.DouglasRachford(3.0), iterations=6)
     found = ez.certify(run, DELTA, RepairedStability())
@@ -67,6 +69,7 @@ def test_douglas_rachford_takes_the_slope_of_a_forward_step_and_not_its_own_q():
     assert found.terms["beta"] == pytest.approx((1 + ahead) * claim.difference(s))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("kind", "problem", "method", "said"),
     [

@@ -81,6 +81,7 @@ def test_what_is_not_of_the_graph_is_not_called_so(name):
         assert ["graph" in case.__dict__ for case in cases] == [True, False, True]
 
 
+@pytest.mark.long
 def test_solutions_of_different_problems_are_certified_one_by_one(monkeypatch):
     """They would share what is not the same: B, and the set."""
     problems = [

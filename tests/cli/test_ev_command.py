@@ -204,6 +204,7 @@ def test_a_night_crosses_midnight_and_vehicles_come_and_go(run):
     assert "from 22:00 to 03:00 of the next day" in " ".join(text.split())
 
 
+@pytest.mark.long
 def test_draws_are_the_paper_s_experiment_and_say_so(run):
     record = json.loads(run(*WORDS, "--draws", 200, "--json", "--out", "a/plan.csv").stdout)
     assert record["sure"]["verdict"] == "conditional"

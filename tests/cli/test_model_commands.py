@@ -80,6 +80,7 @@ def test_each_agent_may_have_its_own_data(run, refused):
         assert said in refused("solve", *wrong)
 
 
+@pytest.mark.long
 def test_a_problem_without_uncertainty_needs_no_samples(run):
     record = json.loads(run("solve", "model.py:sure", "--json").stdout)
     assert np.allclose(record["x"], 1.0)
@@ -88,6 +89,7 @@ def test_a_problem_without_uncertainty_needs_no_samples(run):
     assert "verdict: guaranteed" in result.stdout
 
 
+@pytest.mark.long
 def test_certify_as_json_is_a_record_that_verifies(run, reported):
     result = run(
         "certify", "model.py:made", "--samples", "data.csv", "--support=-0.5,4", "--json", "--report", "p.html"
@@ -136,6 +138,7 @@ def test_dependent_rows_need_draws(run):
     assert json.loads(first.stdout)["point"] != json.loads(other.stdout)["point"]
 
 
+@pytest.mark.long
 def test_kinds_of_certificate(run):
     held = run("certify", *KNOWN, "--holdout", "0.5", "--using", "hold-out")
     assert held.exit_code == 0

@@ -134,6 +134,7 @@ def python(*words):
     return subprocess.run((sys.executable, *words), capture_output=True, check=True, text=True).stdout
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("solve", "--help"), ("ev", "--help")])
 def test_help_and_version_load_no_jax(words):
     line = f"import sys; sys.argv = {['epszero', *words]!r}\nfrom epszero.cli import main\ntry:\n    main()\nfinally:\n"

@@ -110,6 +110,7 @@ def differences(costs, sizes, h=0.5):
     return J
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_quadratic_games(kind):
     rng = np.random.default_rng(KINDS.index(kind))
@@ -247,6 +248,7 @@ def test_more_corners_than_are_tried_and_supports_that_are_no_boxes(support, p):
     assert kappa.value >= np.linalg.norm(every, 2, axis=(1, 2)).max()
 
 
+@pytest.mark.long
 def test_a_support_that_is_open_where_it_matters_gives_no_constants():
     rng = np.random.default_rng(60)
     F, H0, H = multiplied(rng, "strongly monotone", 2, 3)

@@ -108,6 +108,7 @@ def agents(count):
     return ez.Game([cost(i) for i in range(count)], [ez.sets.Box(0.0, 2.0, dim=1) for _ in range(count)])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("count", [5, 20])
 def test_agents_with_mixed_convex_costs(count, no_search):
     known = facts(agents(count))

@@ -71,6 +71,7 @@ def words_of(constant):
     return {(number, constant.provenance, constant.evidence), (number, "declared", over)}
 
 
+@pytest.mark.long
 def test_leanings_are_read():
     """The pattern that finds constants in what a certificate leans on finds them."""
     found = [

@@ -43,6 +43,7 @@ def first_step(prox, x):
     return 0.1 * 4.0 / (np.linalg.norm(F(near) - F(x)) / np.linalg.norm(near - x))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("K", [0, 1, 2, 30])
 @pytest.mark.parametrize("side", SIDES)
 def test_iterates_are_those_of_algorithm_1(side, K):
@@ -62,12 +63,14 @@ def test_the_constants_are_those_of_the_source():
     assert RHO > 1  # or steps could not grow
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("over", [ez.sets.Ball(10.0, dim=2), ez.sets.WholeSpace(2)], ids=["ball", "space"])
 def test_a_pure_rotation_converges(over):
     solution = ez.solve(ez.Inclusion(over, lambda x: TURN @ x), None, ez.AdaptiveGoldenRatio(), x0=[1.0, 2.0])
     np.testing.assert_allclose(solution.x, 0, atol=1e-8)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("of_B", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("of_x", [1e-50, 1.0, 1e50])
 def test_nothing_depends_on_the_units(of_x, of_B):

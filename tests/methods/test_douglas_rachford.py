@@ -81,6 +81,7 @@ def test_an_accuracy_out_of_reach_stops_the_run():
     assert found.status is ez.Status.NO_STEP
 
 
+@pytest.mark.long
 def test_the_error_of_the_inner_solve_is_what_is_measured():
     """‖p − J(ζ)‖ ≤ ‖p + γB̂(p) − ζ‖, whatever p is, and Newton's method finds it from far away."""
     gamma, zeta = 2.0, np.array([30.0, -20.0, 5.0, 0.1])
@@ -132,6 +133,7 @@ def test_with_nothing_forward_it_is_douglas_rachford_and_with_nothing_implicit_f
     np.testing.assert_allclose(one.z, other.z, atol=1e-13)
 
 
+@pytest.mark.long
 def test_a_stiff_part_takes_a_step_that_forward_backward_cannot():
     stiff = np.diag([1e4, 1.0, 1.0, 1.0])
     problem = ez.Inclusion(ez.sets.WholeSpace(dim=n), lambda x, xi: stiff @ x + x - xi)

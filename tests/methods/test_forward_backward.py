@@ -162,6 +162,7 @@ def test_a_step_beyond_the_valid_range_is_refused_before_anything_runs():
     assert len(calls) <= 1  # the shape check may look once; no iteration ran
 
 
+@pytest.mark.long
 def test_backtracking_finds_a_step_without_any_constant():
     scales = np.array([1e-2, 1.0, 1e2])
     stated = ez.Minimization(lambda x: 0.5 * jnp.sum(scales * x**2) - jnp.sum(x), ez.sets.Box(-1e3, 1e3, dim=3))
@@ -169,6 +170,7 @@ def test_backtracking_finds_a_step_without_any_constant():
     np.testing.assert_allclose(solution.x, 1 / scales, rtol=2e-3)
 
 
+@pytest.mark.long
 def test_backtracking_recovers_from_a_start_in_a_steep_place():
     """Curvature e^12 at the start, about 2 at the end: a step that never grows would need 10⁵ iterations."""
     stated = ez.Minimization(lambda x: jnp.sum(jnp.exp(x) - 2 * x), ez.sets.Box(-5, 12, dim=2))

@@ -36,6 +36,7 @@ def plain_loop(name, step, K):
     return point, z
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("K", [0, 1, 6])
 @pytest.mark.parametrize("step", [0.3, lambda k: 0.4 / (k + 2.0)], ids=["constant", "scheduled"])
 @pytest.mark.parametrize("name", METHODS)

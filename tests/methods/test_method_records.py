@@ -84,6 +84,7 @@ def test_a_record_is_what_it_looks_like():
     assert nested == {"nested": "PyTreeDef([*, *])", "leaves": [0.5, 1.0], "shape": [2]}
 
 
+@pytest.mark.long
 def test_a_schedule_is_recorded_by_its_values():
     def schedule(k):
         return 0.2 - 0.1 / (k + 1.0)
@@ -149,6 +150,7 @@ def test_step_sizes_share_their_bare_form(cls):
     assert jax.tree.structure(one.bare()) != jax.tree.structure(by_block.bare())
 
 
+@pytest.mark.long
 def test_the_bare_form_runs_as_the_method_does():
     method = settled(PAIR, ez.ForwardBackward(0.1, relaxation=0.8))
     with jax.enable_x64(True):

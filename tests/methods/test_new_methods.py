@@ -132,6 +132,7 @@ def mixed(x, xi):
     return H @ x + 0.05 * xi * x - xi
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_certificates_read_the_stability_and_records_bring_the_run_back(name):
     problem = ez.VariationalInequality(mixed, BOX, declared=ez.declare(independent=True))
@@ -148,6 +149,7 @@ def test_where_nothing_is_known_other_certificates_hold():
     assert np.isfinite(ez.certify(solution, using=ez.certificates.MeanDeviation()).epsilon)
 
 
+@pytest.mark.long
 def test_anderson_goes_back_where_an_accelerated_point_is_no_better():
     """log exists for x > 0 only, and accelerated points may lie elsewhere: such steps are not kept."""
     problem = ez.Inclusion(ez.sets.Box(0.01 * np.ones(1), 10.0), lambda x: 0.2 * jnp.log(x) * x + 0.001)

@@ -72,6 +72,7 @@ def test_it_is_forward_backward_in_the_metric_and_nonexpansive_there():
     assert gaps == sorted(gaps, reverse=True)
 
 
+@pytest.mark.long
 def test_the_steps_come_from_what_is_declared():
     known = declared_only(game(**CONSTANTS))
     with jax.enable_x64(True):

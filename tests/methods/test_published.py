@@ -212,6 +212,7 @@ def fista(J, g, restart):
         yield x
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("restart", [True, False])
 @pytest.mark.parametrize("side", ["box", "l1"])
 def test_fast_forward_backward_is_fista(side, restart):
@@ -327,6 +328,7 @@ def by_hand_anderson(J, g, memory):
         yield output
 
 
+@pytest.mark.long
 def test_anderson_is_the_published_iteration_with_its_safeguard():
     (A, J), g = SIDES["l1"], 1 / LARGEST
     found = points(ez.Minimization(loss, A), ez.Anderson(ez.ForwardBackward(g), memory=2), X0, 12)

@@ -41,6 +41,7 @@ def run(B, method, K, problem=None):
                     iterations=K)  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("B", [sloped, bent])
 def test_mini_batches_are_the_published_iteration(B):
     K, steps = 6, [0.2 / (1 + k) for k in range(7)]
@@ -153,6 +154,7 @@ def test_blocks_are_what_A_is_separable_by():
 # -- special cases -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("K", [0, 9])
 @pytest.mark.parametrize("method", [ez.MiniBatchForwardBackward(s, 0.2), ez.LooplessVarianceReduction(s, 0.2)])
 def test_with_full_batches_they_are_forward_backward(method, K):

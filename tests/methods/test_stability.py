@@ -266,6 +266,7 @@ def test_the_output_is_the_resolvents_point_and_not_the_iterate(name):
     assert seen == pytest.approx(right.difference(S))
 
 
+@pytest.mark.long
 def test_the_change_of_norm_between_steps_by_block_is_needed():
     """The noise enters block 1, whose step then shrinks; a rotation moves it on to block 0."""
     J = np.array([[0.0, 3.0], [-3.0, 0.0]])
@@ -341,6 +342,7 @@ def test_preconditioned_forward_backward_never_exceeds_the_claim(b, method):
         assert settled.stability(Premises(CORNER, mu=0.1, kappa=kappa), K).difference(S) >= claim.difference(S)
 
 
+@pytest.mark.long
 def test_preconditioned_forward_backward_is_tight_to_a_third_on_a_line():
     game = shared(np.array([[0.5]]), np.ones((1, 1)), -1.0, ez.sets.WholeSpace(dim=1))
     method = ez.PreconditionedForwardBackward(0.5, 1.0)

@@ -136,6 +136,7 @@ def test_the_mean_is_not_a_bound_for_every_sample():
     assert seen.max() > 1.5 * claim.mean_difference(S)
 
 
+@pytest.mark.long
 def test_over_seeds_the_mean_of_one_samples_difference_is_at_most_the_expected_one():
     facts, K, moved = Premises(2.0, jacobian=np.array([[0.8]])), 5, []
     for seed in range(40):
@@ -177,6 +178,7 @@ def test_random_blocks_never_exceed_the_claim_on_average_over_seeds():
     assert d.max() <= claim.difference(S) * (1 + 1e-9)
 
 
+@pytest.mark.long
 def test_the_first_step_of_random_blocks_moves_all_of_them():
     problem = ez.Inclusion(GRID, by_entry)
     J = np.eye(n)

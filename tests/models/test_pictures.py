@@ -113,6 +113,7 @@ def test_matrix_games_say_why_they_have_no_bars():
     assert not drawn(moving).axes[0].collections
 
 
+@pytest.mark.long
 def test_a_piece_that_is_not_certified_is_drawn_without_bars():
     game = ez.models.ev_charging(vehicles=3, hours=4, need=(2.0, 6.0))
     unsure = certified(game, uniform(0.0, 0.5, (10, 4)), 0.0, 0.5)

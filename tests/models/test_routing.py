@@ -36,11 +36,13 @@ def test_braess_with_the_bridge(bridge):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_braess_without_the_bridge():
     traffic = ez.models.traffic(ez.solve(ez.models.routing(BRAESS[:4], [("s", "t", 6.0)]), x0=[[6.0, 0.0]]))
     np.testing.assert_allclose(traffic.path_times[0], [83.0, 83.0], atol=1e-6)
 
 
+@pytest.mark.long
 def test_pigou():
     """All take the road that fills."""
     traffic = ez.models.traffic(ez.solve(ez.models.routing(PIGOU, [("s", "t", 1.0)])))

@@ -47,6 +47,7 @@ def test_the_norm_is_declared_and_chooses_the_method(known):
     assert isinstance(known.method, ez.ForwardBackwardForward)
 
 
+@pytest.mark.long
 def test_samples_are_matrices_nested_or_flat(page):
     nested, draws = page["from_samples"], page["matrices"]
     flat = ez.solve(page["uncertain"], ez.Samples(draws.reshape(100, 6)))

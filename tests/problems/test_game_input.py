@@ -130,6 +130,7 @@ def test_a_start_for_another_number_of_agents_is_refused_by_name(x0):
         ez.solve(ez.AggregativeGame(bowl, CARS, BOX), x0=x0)
 
 
+@pytest.mark.long
 def test_parameters_in_a_plain_list_are_understood_or_explained():
     game = ez.AggregativeGame(lambda own, average, wear: wear * own @ own - own.sum(), [1.0, 2.0], BOX)
     np.testing.assert_allclose(ez.solve(game).x, [[0.5, 0.5], [0.25, 0.25]], atol=1e-8)
@@ -201,6 +202,7 @@ def test_what_is_convex_on_the_strategies_is_neither_refused_nor_warned_of():
     assert ez.solve(flat).notes == ()
 
 
+@pytest.mark.long
 def test_convexity_is_judged_for_the_samples_at_hand():
     game = ez.Game([lambda x, xi: xi[0] * jnp.sum(x[0] ** 2), near(1)], BOXES)
     ez.solve(game, np.array([[3.0], [1.0]]), iterations=0)

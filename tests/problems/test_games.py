@@ -159,6 +159,7 @@ def test_private_rows_of_one_data_set(affine):
     assert solution.check_equilibrium().largest < 1e-12
 
 
+@pytest.mark.long
 def test_private_columns_of_one_data_set():
     """Agent i reads column i by itself."""
     columns = ez.Samples(np.arange(12.0).reshape(4, 3) / 10)
@@ -202,6 +203,7 @@ def test_strategies_of_different_kinds_and_sizes():
     assert solution.check().residual < 1e-8
 
 
+@pytest.mark.long
 def test_a_product_is_the_list_of_its_members():
     costs = [lambda x: jnp.sum((x[0] - 2) ** 2), lambda x: jnp.sum((x[1] + x[0].sum()) ** 2)]
     sets = [ez.sets.Box(0, 1, dim=2), ez.sets.Box(-3, 1, dim=1)]
@@ -209,6 +211,7 @@ def test_a_product_is_the_list_of_its_members():
     np.testing.assert_allclose(np.concatenate(solution.x), [1, 1, -2], atol=1e-8)
 
 
+@pytest.mark.long
 def test_agents_alike_without_parameters():
     def cost(own, average):
         return own @ own + average @ own - own.sum()

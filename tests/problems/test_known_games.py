@@ -205,6 +205,7 @@ EDGES = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 1]])  # edg
 FREE, STEEP = np.array([0.0, 50, 50, 0, 10]), np.array([10.0, 1, 1, 10, 1])  # 10v, 50 + v, 50 + v, 10v, 10 + v
 
 
+@pytest.mark.long
 def test_braess_paradox():
     """Two vehicles on each of three paths, 92 minutes each; one agent minimises the potential Σ ∫ t."""
 

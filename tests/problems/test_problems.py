@@ -66,6 +66,7 @@ def test_a_product_and_a_separable_sum_are_their_members():
     np.testing.assert_allclose(ez.solve(ez.Inclusion(summed, F), x0=[[0, 0], [0]]).x[1], [-1], atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_data_set_for_each_block():
     own = [ez.Samples(np.full((5, 1), 2.0)), ez.Samples(np.full((9, 2), -3.0))]
     F = [lambda x, xi: x[0] - xi + 0.1 * x[1].sum(), lambda x, xi: x[1] - xi - 0.1 * x[0]]
@@ -91,6 +92,7 @@ def test_a_batch_of_sets_gives_a_matrix_of_strategies():
     np.testing.assert_allclose(solution.x.sum(axis=1), [0.5, 1.0, 2.0], atol=1e-9)
 
 
+@pytest.mark.long
 def test_data_that_is_not_a_matrix():
     rng = np.random.default_rng(0)
     P = rng.normal(size=(30, 3, 3))

@@ -100,6 +100,7 @@ def test_a_failed_solution_is_marked():
     assert "did not end well" in seen(bad)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("x0", "told"),
     [
@@ -114,6 +115,7 @@ def test_answers_of_any_shape(x0, told):
     assert told in seen(ez.solve(problem, x0=x0))
 
 
+@pytest.mark.long
 def test_an_audit_and_a_plan(game, prices):
     audit = ez.audit(game, prices)
     text = seen(audit)

@@ -42,6 +42,7 @@ def autoregressive(g, samples, rho, width=1):
     return x
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_independent_samples_raise_no_alarm(law):
     for samples, trials in SIZES.items():
@@ -212,6 +213,7 @@ def test_the_p_value_is_of_both_tests():
     assert not Order(100, 0.0, 0, 4e-5, 10, 1.0, None, 100.0).contradicts(1e-5)
 
 
+@pytest.mark.long
 def test_many_rows_and_columns_are_looked_at_in_part():
     g = generator(17)
     rows = g.normal(size=(300_000, 4))

@@ -28,6 +28,7 @@ def ten() -> Samples:
     return Samples(np.arange(20.0).reshape(10, 2), columns=["night", "day"], support=Box(0.0, 20.0))
 
 
+@pytest.mark.long
 @given(MATRICES)
 def test_values_are_an_equal_read_only_copy(matrix):
     samples = Samples(matrix)

@@ -18,6 +18,7 @@ def touching() -> Any:
     return ez.Intersection(ez.Ball(), ez.Translated(ez.Ball(), 2 / np.sqrt(2)))
 
 
+@pytest.mark.long
 def test_dykstra_says_when_it_did_not_converge() -> None:
     with pytest.raises(ez.NotConvergedError, match=r"after 20000 cycles .* still .* apart.*Enlarge one of them"):
         touching().project([5.0, -3.0])
@@ -26,6 +27,7 @@ def test_dykstra_says_when_it_did_not_converge() -> None:
         apart.project([0.0, 0.0])
 
 
+@pytest.mark.long
 def test_failures_reach_through_other_sets() -> None:
     with pytest.raises(ez.NotConvergedError):
         ez.Scaled(touching(), 2.0).project([5.0, -3.0])
@@ -53,6 +55,7 @@ def test_dykstra_from_afar(distance: float) -> None:
     assert joined.contains(joined.project(v)).all()
 
 
+@pytest.mark.long
 def test_intersections_of_batches() -> None:
     joined = ez.Intersection(ez.Ball(dim=2), ez.HalfSpace([[1.0, 0.0], [0.0, 1.0]], [0.0, -0.5]))
     assert joined.batch_shape == (2,)

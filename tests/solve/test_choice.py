@@ -45,6 +45,7 @@ def test_shared_constraints_have_methods_of_their_own(costs, shared, method):
     assert ez.solve(ez.Game(costs, [BOX, BOX], shared=shared)).method.description.startswith(method)
 
 
+@pytest.mark.long
 def test_what_is_shown_not_to_be_monotone_is_refused_before_it_runs():
     problem = ez.VariationalInequality(lambda x: -x, BOX)
     why = "B is not monotone: the least eigenvalue"
@@ -99,6 +100,7 @@ def test_ones_word_is_enough_unless_it_is_disproved():
         ez.solve(wrong)
 
 
+@pytest.mark.long
 def test_a_flat_domain_may_be_monotone_where_the_space_is_not():
     """On the simplex the sum is constant, so that −3 Σ x does not count."""
     flat = ez.VariationalInequality(lambda x: x - 3 * jnp.sum(x) + jnp.array([0.0, 0.2, 0.1]), ez.sets.Simplex(dim=3))

@@ -50,6 +50,7 @@ def test_the_entry_is_named_as_a_user_writes_it_and_the_jump_is_looked_for_withi
     assert "where x[1][0] passes 0.5" in said
 
 
+@pytest.mark.long
 def test_a_jump_outside_the_domain_is_no_reason():
     guarded = ez.VariationalInequality(lambda x: jnp.where(x < 0, -1e3, x**3), ez.sets.NonNegative(2))
     assert "jumps" not in told(guarded, None, ez.ForwardBackward(0.1), x0=[1.0, 1.0], iterations=5, tol=1e-9)

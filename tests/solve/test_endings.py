@@ -57,6 +57,7 @@ def test_a_tol_that_is_not_reached_raises_and_the_error_carries_the_solution():
     np.testing.assert_array_equal(solution.x, caught.value.solution.x)
 
 
+@pytest.mark.long
 def test_both_stop_at_whichever_comes_first():
     problem = ez.VariationalInequality(shifted, over=ez.sets.Box(0, 1, dim=3))
     early = ez.solve(problem, None, ez.ForwardBackward(0.1), x0=[0, 0, 0], tol=1e-3, iterations=10_000)
@@ -76,6 +77,7 @@ def test_diverged():
     assert solution.iterations < 1000
 
 
+@pytest.mark.long
 def test_stalled_at_the_limit_of_float64():
     third = np.array([1.0, 1 / 3])
     problem = ez.VariationalInequality(lambda x: 1e6 * (third * x - np.pi / 7), over=ez.sets.Box(-10, 10, dim=2))
@@ -84,6 +86,7 @@ def test_stalled_at_the_limit_of_float64():
     assert 0 < solution.residual < 1e-8
 
 
+@pytest.mark.long
 def test_stalled_in_circles():
     cycling = ez.VariationalInequality(lambda x: jnp.stack([x[1], -x[0]]), over=ez.sets.Box(-1, 1, dim=2))
     solution = ez.solve(cycling, None, ez.ForwardBackward(0.5), x0=[0.5, 0.1], tol=1e-9, throw=False)
@@ -92,6 +95,7 @@ def test_stalled_in_circles():
     assert "circles" in solution.message
 
 
+@pytest.mark.long
 def test_not_finite():
     problem = ez.VariationalInequality(lambda x: jnp.where(x > 0.5, jnp.nan, x - 2.0), over=ez.sets.Box(0, 1, dim=2))
     with pytest.raises(ez.SolveError, match="not finite.*NaN or infinity"):

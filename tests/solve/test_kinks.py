@@ -248,6 +248,7 @@ def test_what_prints_is_followed_too():
     assert ez.solve(ez.Minimization(loud, ez.sets.Box(0.0, 1.0, dim=1)), DEMAND[:5]).subgradient is not None
 
 
+@pytest.mark.long
 def test_fixed_iterations_run_as_before():
     problem = ez.Minimization(newsvendor, ez.sets.Box(0.0, 10.0, dim=1))
     solution = ez.solve(problem, DEMAND[:501], iterations=5)
@@ -255,6 +256,7 @@ def test_fixed_iterations_run_as_before():
     assert solution.subgradient is None
 
 
+@pytest.mark.long
 def test_squares_of_kinks_are_smooth_and_go_the_usual_way():
     problem = ez.Minimization(lambda x, r: jax.nn.relu(r[0] - x[0]) ** 2 + 0.1 * x[0], ez.sets.Box(0.0, 10.0, dim=1))
     solution = ez.solve(problem, DEMAND[:501])

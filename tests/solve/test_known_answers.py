@@ -48,6 +48,7 @@ def test_oligopoly_of_murphy_sherali_and_soyster():
     np.testing.assert_allclose(solution.x, [36.9318, 41.8175, 43.7060, 42.6588, 39.1786], atol=1e-3)
 
 
+@pytest.mark.long
 def test_water_filling():
     """max Σ log(α + x) over the simplex: x = (ν − α)₊ with ν such that it sums to one (Boyd & Vandenberghe, 5.2)."""
     alpha = np.array([0.1, 0.4, 0.9, 1.7])
@@ -90,6 +91,7 @@ def test_random_strongly_monotone_affine_problems_agree_with_clarabel(seed):
     assert np.linalg.norm(natural) < 1e-9
 
 
+@pytest.mark.long
 def test_the_solution_can_be_checked_from_x_z_and_the_samples_alone():
     samples = ez.Samples(np.random.default_rng(1).uniform(size=(200, 3)))
     problem = ez.VariationalInequality(lambda x, xi: x - 2 * xi, over=ez.sets.Simplex(dim=3))

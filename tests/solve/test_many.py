@@ -34,6 +34,7 @@ def test_same_as_one_by_one(problem, method, until):
         assert solution.check().residual == pytest.approx(solution.residual, abs=1e-12)
 
 
+@pytest.mark.long
 def test_one_bad_trial_does_not_spoil_the_others():
     problem = ez.VariationalInequality(lambda x, xi: x - jnp.where(xi > 5, jnp.nan, xi), over=BOX)
     bad = ez.Samples(np.vstack([POOL.values[:49], [[9.0, 9.0, 9.0]]]))
@@ -57,6 +58,7 @@ def test_refusals():
         ez.solve_many(GENERAL, [POOL], iteration=3)
 
 
+@pytest.mark.long
 def test_all_trials_may_be_bad():
     problem = ez.VariationalInequality(lambda x, xi: x + jnp.nan * xi, over=BOX)
     solutions = ez.solve_many(problem, [POOL[:50], POOL[50:100]])

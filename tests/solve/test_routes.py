@@ -43,6 +43,7 @@ def test_many_agents_whose_points_are_stacked_have_a_program_too():
     assert found.check().in_domain
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("turning", [0.0, 1.0], ids=["a gradient", "turning"])
 def test_a_linear_system_takes_one_newton_step(turning):
     rng, n = np.random.default_rng(2), 30

@@ -27,6 +27,7 @@ def many():
     return ez.solve_many(problem, [POOL.take(50, seed=seed) for seed in range(4)])
 
 
+@pytest.mark.long
 def test_it_is_a_sequence(many):
     assert isinstance(many, Solutions)
     assert len(many) == 4
@@ -52,6 +53,7 @@ def test_what_they_have_in_common(many):
     assert np.array_equal(pickle.loads(pickle.dumps(many)).x, many.x)
 
 
+@pytest.mark.long
 def test_answers_in_parts_are_stacked_part_by_part():
     parts = ez.VariationalInequality(lambda x, xi: {"a": x["a"] - xi}, over={"a": ez.sets.Box(0.0, 1.0, dim=3)})
     assert ez.solve_many(parts, [POOL[:5], POOL[5:10]]).x["a"].shape == (2, 3)

@@ -166,6 +166,7 @@ def test_krylov_keeps_no_more_than_its_share_of_memory():
     assert many is None
 
 
+@pytest.mark.long
 def test_no_derivative_no_step():
     import cvxpy as cp  # noqa: PLC0415
 

@@ -15,6 +15,7 @@ def turned(x):
     return TURN @ (x - 1.0) + jnp.where(x > 0.0, 1e-3, 0.0) * (x - 1.0) + 1e4 / 3 - 1e4 / 3
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("away", [0.7, 1e-6, 1e-9, 1e-12])
 def test_rounding_is_no_witness(away):
     """From a start so near the end, ⟨ΔB, d⟩ is 0 up to rounding, which may be negative."""
@@ -23,6 +24,7 @@ def test_rounding_is_no_witness(away):
     assert solution.status is ez.Status.CONVERGED
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_what_is_not_monotone_is_told_in_any_units(scale):
     solution = ez.solve(ez.VariationalInequality(lambda x: scale * (x**3 - x), BOX), x0=[0.1, 0.1])

@@ -132,6 +132,7 @@ def missed(where: World, entrant: Entrant, delta: float, trials: int = 200, clai
     return (outcome.claims[claim] if claim else outcome.misses), trials, delta
 
 
+@pytest.mark.long
 def test_the_exact_interval_misses_as_often_as_it_may():
     misses, trials, delta = missed(line(), plain("exact", MeanDeviation(Normal())), 0.3)
     assert 0.2 <= misses / trials <= 0.4
@@ -226,6 +227,7 @@ def test_a_fixed_size_bound_read_at_many_sizes_is_convicted():
     assert not too_many(*missed(line(far=True), plain("one look", Peeking(looks=(SIZE,))), 0.3))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kind", "broken"),
     [(MeanDeviation(Normal()), True), (Dependent(beta={10: 0.0}, gap=10, bound=Normal()), False)],
@@ -260,6 +262,7 @@ def test_exploitability_with_a_wrong_hessian_is_convicted(monkeypatch):
     assert too_many(*missed(duel(), entrant, 0.05, claim="exploitability"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("mu", "broken"), [(1.0, False), (2.0, True)])
 def test_a_distance_with_a_wrong_mu_is_convicted(mu, broken, monkeypatch):
     """Were it not held against pairs of points, which would tell."""

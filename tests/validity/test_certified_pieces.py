@@ -72,6 +72,7 @@ def test_what_is_broken_is_convicted_and_its_sound_half_is_not(name):
         assert too_many(twin.missed(broken, TRIALS), TRIALS, twin.delta) == broken
 
 
+@pytest.mark.long
 def test_intervals_of_the_twin_are_certified():
     """Else a split of δ would not matter."""
     world = planted(TWINS["delta not split"].where)

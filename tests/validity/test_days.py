@@ -24,6 +24,7 @@ def test_twins_of_days_are_convicted(twin):
         assert too_many(days_missed(twin, law, s, 0.05, 40)[0], 40, 0.05)
 
 
+@pytest.mark.long
 def test_whole_certificates_of_days():
     problem = ez.Inclusion(ez.sets.Box(-0.2, 0.4, dim=3), lambda x, xi: 2.0 * x - xi)
     rng, trials, missed = np.random.default_rng(5), 60, 0

@@ -55,6 +55,7 @@ def test_features_that_were_found_and_a_verified_mu_miss_no_more_often_than_delt
     assert not any(too_many(count) for count in misses())
 
 
+@pytest.mark.long
 def test_a_box_of_features_that_is_too_small_is_convicted(monkeypatch):
     right = case.features_region
 
@@ -66,6 +67,7 @@ def test_a_box_of_features_that_is_too_small_is_convicted(monkeypatch):
     assert too_many(misses()[0])
 
 
+@pytest.mark.long
 def test_a_mu_that_is_too_large_is_convicted(monkeypatch):
     right = Facts.mu
     monkeypatch.setattr(Facts, "mu", property(lambda self: _times(right.compute(self), 40.0)))
