@@ -17,9 +17,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import epszero as ez
+from epszero.certificates import simulated
 
 SIZE = 1000  # samples that a plan is asked about
 PLACES = [(name, data, start) for name, asked in ASKED.items() for data in asked.data for start in asked.starts]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _plans_by_one_world():
+    """Of a plan only that it is the same is looked at: one drawn world will do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulated, "WORLDS", 1)
+        yield
 
 
 class House:
