@@ -54,9 +54,9 @@ def test_plans_come_true_and_half_as_many_will_not_do(name, record_property):
     target = said(problem, data(about, 77), of)
     plan = ez.plan(problem, target=float(target), of=of, samples=data(400, 5))
     many = plan.samples
-    met = np.mean([said(problem, data(many, 1000 + trial), of) <= target for trial in range(20)])
-    half = np.mean([said(problem, data(many // 2, 2000 + trial), of) <= target for trial in range(20)])
-    record_property("planned", many)
+    met = float(np.mean([said(problem, data(many, 1000 + trial), of) <= target for trial in range(20)]))
+    half = float(np.mean([said(problem, data(many // 2, 2000 + trial), of) <= target for trial in range(20)]))
+    record_property("planned", int(many))
     record_property("meet the target", met)
     record_property("at half of the samples", half)
     assert plan.using is None
